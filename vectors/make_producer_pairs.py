@@ -28,7 +28,8 @@ PROFILES: Final = {
     "mxfp6_e2m3": ["ocp", "nvidia", "torchao-even", "compressed-tensors-mx", "quark-mx", "microxcaling"],
     "mxfp8": ["ocp", "nvidia", "torchao-floor", "torchao-ceil", "torchao-even", "modelopt-mxfp8",
               "compressed-tensors-mxfp8", "mlx-cpu-mxfp8", "quark-mxfp8", "microxcaling"],
-    "nvfp4": ["nvfp4", "nvfp4-torchao", "modelopt-nvfp4", "compressed-tensors-nvfp4", "mlx-cpu-nvfp4"],
+    "nvfp4": ["nvfp4", "nvfp4-torchao", "modelopt-nvfp4", "compressed-tensors-nvfp4", "mlx-cpu-nvfp4",
+              "nvfp4-4over6-mse", "nvfp4-4over6-mae", "nvfp4-4over6-max"],
 }  # fmt: skip
 HEAD: Final = "format,first,second,fill,values,answer of first,answer of second"
 Block = tuple[float, ...]

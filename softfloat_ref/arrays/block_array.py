@@ -20,6 +20,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profile import OCP, Profile
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve, tensor_scale_code
+from softfloat_ref.oracle.blocks.tensor_scales import inverse_reach, reach
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE
@@ -48,6 +49,13 @@ class BlockArray(QuantizedArray):
     def factor(self) -> Value:
         """The second-level scale as an exact value; 1 if there is none."""
         return _NO_FACTOR if self.tensor_scale is None else decode(tensor_scale_bits(self.tensor_scale), FP32)
+
+    def with_tensor_scale(self, scales: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of scales with the second-level scale, to a float's precision."""
+        factor = float(self.factor)
+        if self.profile.arithmetic == "fp32-amax":
+            return scales * factor / float(reach(self.fmt, self.profile))
+        return scales / factor if self.profile.arithmetic == "fp32-inverse" else scales * factor
 
     def _arrays(self) -> tuple[Codes, ...]:
         return self.codes, self.scales
@@ -157,7 +165,8 @@ class BlockArray(QuantizedArray):
             return self._decoded_tiles()
         element, scale = self.fmt.element, self.fmt.scale
         bits = FP64.precision - element.precision - scale.precision  # of a factor that leaves products exact
-        if self.profile.divides_in_fp32 and (self.tensor_scale is not None or scale.width > 8):  # else a scale alone
+        alone = self.tensor_scale is None and scale.width <= 8 and self.profile.arithmetic != "fp32-amax"
+        if self.profile.divides_in_fp32 and not alone:
             return self._decoded_in_fp32(place)
         if bits < FP32.precision and self.factor.significand.bit_length() > bits:
             return self._decoded_by_oracle(self.spread_scales(), self.factor)
@@ -186,9 +195,7 @@ class BlockArray(QuantizedArray):
         """What FP32 makes of both scales, for each block."""
         with np.errstate(all="ignore"):
             single = convert.decode_float64(self.scales, self.fmt.scale).astype(np.float32)
-            second = np.float32(float(self.factor))
-            by_quotient = self.profile.arithmetic == "fp32-inverse"
-            return (single / second if by_quotient else single * second).astype(np.float64)
+            return fp32_factors(single, self.factor, self.fmt, self.profile).astype(np.float64)
 
     def _decoded_in_fp32(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
         """The values where both scales make one number in FP32, which multiplies the elements; in `place` or in a new
@@ -234,6 +241,18 @@ class BlockArray(QuantizedArray):
         pairs = zip(spread.reshape(-1).tolist(), self.codes.reshape(-1).tolist(), strict=True)
         values = [dequantize_to_fp32(s, [c], self.fmt, self.profile, factor)[0] for s, c in pairs]
         return np.array(values, np.uint32).view(np.float32).reshape(self.shape)
+
+
+def fp32_factors(
+    scales: NDArray[np.float32], tensor_scale: Value, fmt: BlockFormat, profile: Profile
+) -> NDArray[np.float32]:
+    """What multiplies elements where FP32 steps make one number of both scales, as `block_factor` does."""
+    second = np.float32(float(tensor_scale))
+    if profile.arithmetic == "fp32-inverse":
+        return scales / second
+    if profile.arithmetic == "fp32-amax":
+        return scales * second * np.float32(float(inverse_reach(fmt, profile)))
+    return scales * second
 
 
 @lru_cache(maxsize=32)

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
-from softfloat_ref.arrays.block_array import FP32, FP64, BlockArray, tensor_scale_bits, tensor_scale_value
+from softfloat_ref.arrays.block_array import (
+    FP32,
+    FP64,
+    BlockArray,
+    fp32_factors,
+    tensor_scale_bits,
+    tensor_scale_value,
+)
 from softfloat_ref.arrays.block_layout import BlockLayout, TileLayout, block_layout, check_axis
 from softfloat_ref.arrays.block_setting import BlockSetting, in_one_row, setting
 from softfloat_ref.arrays.convert import Codes
@@ -38,6 +45,7 @@ from softfloat_ref.oracle.blocks.quantize import (
     tensor_scale_of,
 )
 from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.blocks.tensor_scales import encode_scale, reach, reciprocal_scale
 from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
@@ -248,15 +256,15 @@ class _BlockJob:
         amax = (blocks.view(np.int64) & _SIGN64).max(axis=-1, initial=0)
         special = amax >= _INF64
         scales = self._scales(np.where(special, 0, amax))
+        if self.profile.scale_search != "none":
+            scales = self._searched(blocks, scales, amax, special, words)
         if self._needs_oracle(blocks):
             by_oracle = np.ones_like(special)
             codes = np.zeros(blocks.shape, convert.code_dtype(self.fmt.element))
         else:
             clean = np.where(special[..., np.newaxis], 0.0, blocks) if special.any() else blocks
             quotients = self._divided(clean, scales)
-            codes = convert.encode(quotients, self.fmt.element, self.policy, words)
-            if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:
-                codes[codes == self.fmt.element.sign_bit] = 0
+            codes = self._elements(quotients, words)
             # Besides blocks with specials: a scale that overflowed to Inf or NaN, and a NaN that 0 * Inf produced.
             odd = ~np.isfinite(self._decoded(scales)) | np.isnan(quotients).any(axis=-1)
             by_oracle = special & (not divided.marks_blocks(self.profile)) | ~special & odd
@@ -268,6 +276,47 @@ class _BlockJob:
             part = self.layout.lanes(at)
             scales[at], codes[at][part] = self._one(blocks[at][part], None if words is None else words[at][part])
         return scales, codes
+
+    def _elements(self, quotients: NDArray[np.float64], words: NDArray[Any] | None) -> Codes:
+        codes = convert.encode(quotients, self.fmt.element, self.policy, words)
+        if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:
+            codes[codes == self.fmt.element.sign_bit] = 0
+        return codes
+
+    def _searched(
+        self, blocks: NDArray[np.float64], scales: Codes, amax: NDArray[np.int64], special: NDArray[np.bool_],
+        words: NDArray[Any] | None,
+    ) -> Codes:  # fmt: skip
+        """The scales with the smaller error; where the oracle is to quantize a block, any."""
+        if self._needs_oracle(blocks):
+            return scales
+        clean = np.where(special[..., np.newaxis], 0.0, blocks)
+        usual = ~special & (amax > 0)
+        others = self._scales_in_fp32(np.where(usual, amax, 0), expanded=True)
+        errors = [self._errors(clean, own, words) for own in (scales, others)]
+        chosen: Codes = np.where(usual & (errors[1] < errors[0]), others, scales)
+        return chosen
+
+    def _errors(self, blocks: NDArray[np.float64], scales: Codes, words: NDArray[Any] | None) -> NDArray[np.float32]:
+        """The errors of blocks under scales: FP32 steps in the order of lanes, as in oracle/blocks/scale_search.py."""
+        codes = self._elements(self._divided(blocks, scales), words)
+        elements = convert.decode_float64(codes, self.fmt.element)
+        values, decoded = blocks.astype(np.float32), self._decoded(scales)
+        with np.errstate(all="ignore"):
+            if self.profile.arithmetic == "fp32-amax":
+                products = (elements * decoded[..., np.newaxis]).astype(np.float32) * np.float32(float(self.factor))
+                back = products / np.float32(float(reach(self.fmt, self.profile)))
+            else:
+                factors = fp32_factors(decoded.astype(np.float32), self.factor, self.fmt, self.profile)
+                back = (elements * factors[..., np.newaxis].astype(np.float64)).astype(np.float32)
+            off = np.abs(back - values)
+            off = off * off if self.profile.scale_search == "mse" else off
+            total = np.zeros(off.shape[:-1], np.float32)
+            for lane in range(off.shape[-1]):
+                total = (
+                    np.maximum(total, off[..., lane]) if self.profile.scale_search == "max" else total + off[..., lane]
+                )
+        return np.where(np.isnan(total), np.float32(np.inf), total)
 
     def _flush(self, blocks: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.profile.flush == "never":
@@ -285,6 +334,10 @@ class _BlockJob:
 
     def _needs_oracle(self, blocks: NDArray[np.float64]) -> bool:
         """Whether inexact quotients would have too few bits for the elements."""
+        if self.profile.scale_search != "none":
+            in_arrays = self.profile.divides_in_fp32 and self.profile.scale_rule == "rne"
+            if not in_arrays or float(reach(self.fmt, self.profile)) > float(largest(FP32)):
+                return True
         if self._exact_quotients():
             return False
         if self.profile.arithmetic != "exact":
@@ -322,21 +375,29 @@ class _BlockJob:
 
     def _divided_in_fp32(self, blocks: NDArray[np.float64], scales: Codes) -> NDArray[np.float64]:
         """FP32 values divided in FP32 by the scales' product or quotient, which is rounded to FP32 before."""
-        single, second = self._decoded(scales).astype(np.float32), np.float32(float(self.factor))
+        single, zero = self._decoded(scales).astype(np.float32), np.float32(0)
         with np.errstate(all="ignore"):
-            by = single / second if self.profile.arithmetic == "fp32-inverse" else single * second
-            quotients = blocks.astype(np.float32) / by[..., np.newaxis]
+            if self.profile.arithmetic == "fp32-amax":
+                zero = np.float32(np.nan)  # no scale is: values are multiplied by the largest number instead
+                quotients = blocks.astype(np.float32) * self._reciprocals(scales).astype(np.float32)[..., np.newaxis]
+            else:
+                by = fp32_factors(single, self.factor, self.fmt, self.profile)
+                quotients = blocks.astype(np.float32) / by[..., np.newaxis]
         if self.profile.negative_zero in _ZEROS:
             quotients = np.where(quotients == 0, np.float32(_ZEROS[self.profile.negative_zero]), quotients)
-        quotients = np.where(single[..., np.newaxis] == 0, np.copysign(np.float32(0), blocks), quotients)
+        quotients = np.where(single[..., np.newaxis] == zero, np.copysign(np.float32(0), blocks), quotients)
         return quotients.astype(np.float64)
 
     def _decoded(self, scales: Codes) -> NDArray[np.float64]:
         return convert.decode_float64(scales, self.fmt.scale)
 
     def _reciprocals(self, scales: Codes) -> NDArray[np.float64]:
-        """1 / tensor scale / scale, each division rounded to FP32."""
+        """1 / tensor scale / scale, each division rounded to FP32; or as fp32-amax has it."""
         distinct, inverse = np.unique(scales, return_inverse=True)
+        if self.profile.arithmetic == "fp32-amax":
+            values = map(decoder(self.fmt.scale), distinct.tolist())
+            steps = [reciprocal_scale(s, self.fmt, self.profile, self.factor) if s.is_finite else s for s in values]
+            return np.array([float(x) for x in steps])[inverse].reshape(scales.shape)
         start = fp32_quotient(exact.finite(0, 1, 0), self.factor)
         decoded = map(decoder(self.fmt.scale), distinct.tolist())
         reciprocals = [float(fp32_quotient(start, s)) if s.is_finite and not s.is_zero else 0.0 for s in decoded]
@@ -353,13 +414,16 @@ class _BlockJob:
         distinct = [_scale(int(p), self.fmt, self.profile, self.factor) for p in patterns]
         return np.array(distinct, convert.code_dtype(self.fmt.scale))[inverse].reshape(amax.shape)
 
-    def _scales_in_fp32(self, amax: NDArray[np.int64]) -> Codes:
-        """The same where FP32 steps find the number that is rounded to a scale."""
+    def _scales_in_fp32(self, amax: NDArray[np.int64], expanded: bool = False) -> Codes:
+        """The same where FP32 steps find the number that is rounded to a scale. expanded: times 3/2."""
         top, second = np.float32(float(largest(self.fmt.element))), np.float32(float(self.factor))
+        if self.profile.arithmetic == "fp32-amax":
+            second = np.float32(float(encode_scale(self.fmt, self.profile, self.factor)))
         with np.errstate(all="ignore"):
             single = amax.view(np.float64).astype(np.float32)
-            inverse = self.profile.arithmetic == "fp32-inverse"
-            wanted = single / top * second if inverse else single / (top * second)
+            multiplied = self.profile.arithmetic in ("fp32-inverse", "fp32-amax")
+            wanted = single / top * second if multiplied else single / (top * second)
+            wanted = wanted * np.float32(1.5) if expanded else wanted
         distinct, back = np.unique(wanted, return_inverse=True)
         codes = [scale_of_steps(to_value(x, 0), self.fmt.scale, self.profile) for x in distinct.tolist()]
         return np.array(codes, convert.code_dtype(self.fmt.scale))[back].reshape(amax.shape)

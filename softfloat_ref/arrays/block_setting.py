@@ -11,7 +11,6 @@ import numpy as np
 
 from softfloat_ref.arrays.convert import code_dtype
 from softfloat_ref.arrays.kernels import block_dispatch, divided
-from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import (
@@ -22,7 +21,7 @@ from softfloat_ref.oracle.blocks.quantize import (
     resolve,
     tensor_scale_of,
 )
-from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.blocks.tensor_scales import reach
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE
@@ -68,7 +67,7 @@ class BlockSetting:
     @cached_property
     def _reach(self) -> float:
         """The largest scale times the largest element; 0 if `tensor_scale` needs the oracle for so many bits."""
-        product = exact.multiply(largest(self.fmt.scale), largest(self.fmt.element))
+        product = reach(self.fmt, self.profile)
         return float(product) if divided.short_bits(product) <= _MAX_DIVISOR_BITS and product.exponent >= 0 else 0.0
 
     def tensor_scale(self, amax: int) -> int:
@@ -76,7 +75,8 @@ class BlockSetting:
         value = float(np.uint32(amax).view(np.float32))
         if self.policy.flush_inputs and value < _MIN_NORMAL:
             value = 0.0
-        quick = self.profile.arithmetic != "fp32-inverse" and value >= self._reach * _MIN_NORMAL > 0.0
+        divided = self.profile.arithmetic not in ("fp32-inverse", "fp32-amax")
+        quick = divided and value >= self._reach * _MIN_NORMAL > 0.0
         if quick:  # FP32 by a divisor of few bits: float64 is on the quotient's side
             return int(np.float32(value / self._reach).view(np.uint32))
         return tensor_scale_of(to_value(value, 0) if value else None, self.fmt, self.profile)

@@ -44,10 +44,9 @@ def saturated(x: ArrayLike, quantized: BlockArray) -> int:
 def beyond(x: ArrayLike, quantized: BlockArray) -> NDArray[np.bool_]:
     """Which finite values are beyond scale times the largest element."""
     values = convert.to_float64(x)
-    factor = float(quantized.factor)
     with np.errstate(over="ignore"):
         scales = convert.decode_float64(quantized.spread_scales(), quantized.fmt.scale)
-        scales = scales / factor if quantized.profile.arithmetic == "fp32-inverse" else scales * factor
+        scales = quantized.with_tensor_scale(scales)
         limits = scales * float(largest(quantized.fmt.element))
     over: NDArray[np.bool_] = np.isfinite(values) & (np.abs(values) > limits)
     return over

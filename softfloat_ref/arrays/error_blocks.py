@@ -74,9 +74,8 @@ def measure_blocks(
     amax = layout.split(magnitude).max(axis=-1, initial=0.0)
     if part.amax is not None:
         amax = np.full_like(amax, part.amax)
-    factor = 1 / float(q.factor) if q.profile.arithmetic == "fp32-inverse" else float(q.factor)
     codes = layout.scales_to_rows(q.scales).reshape(amax.shape)
-    scales = convert.decode_float64(codes, q.fmt.scale) * factor
+    scales = q.with_tensor_scale(convert.decode_float64(codes, q.fmt.scale))
     live = (amax > 0) & ~np.isnan(scales)
     first = plan.blocks > 1 or part.box.along[0] == 0  # a block of several boxes is counted once
     errors = replace(

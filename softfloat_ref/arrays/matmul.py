@@ -122,7 +122,7 @@ def operand_matrix(x: BlockArray | ScalarArray, axis: int, name: str) -> Matrix:
             f"{name}: one scale for a whole {x.fmt.size_name}, or for blocks that span rows, is not supported; "
             "decode, or use blocks"
         )
-    if x.profile.arithmetic == "fp32-inverse":
+    if x.profile.arithmetic in ("fp32-inverse", "fp32-amax"):
         raise Error(f"{name}: profile {x.profile.name} divides by the tensor's scale; decode, or use another profile")
     x = x.in_rows()
     codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))

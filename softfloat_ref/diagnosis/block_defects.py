@@ -20,6 +20,7 @@ from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.oracle.blocks.quantize import (
+    better_scale,
     block_scale,
     flush,
     scale_of,
@@ -37,6 +38,20 @@ from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
 _ONE: Final = exact.finite(0, 1, 0)
 _ELEMENTS: Final = "elements"  # the part of a quantization in which elements are divided and rounded
+_CHOICES: Final[tuple[tuple[str, str, Function], ...]] = (
+    ("first scale", "always takes the rule's scale", lambda here, right, a, b, *errors: a),
+    ("second scale", "always takes the scale times 3/2", lambda here, right, a, b, *errors: b),
+    (
+        "ties to the second scale",
+        "takes the scale times 3/2 where both errors are equal",
+        lambda here, right, a, b, of_a, of_b: right(b, a, of_b, of_a),
+    ),
+    (
+        "scale with the larger error",
+        "takes the scale with the larger error",
+        lambda here, right, a, b, of_a, of_b: right(a, b, of_b, of_a),
+    ),
+)
 Values = Sequence[Value]
 
 
@@ -153,6 +168,9 @@ def _scale_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
             replaced(flush, partial(_nothing_left, kind)),
             *within(_ELEMENTS, [replaced(rounded, _saturating)]),
         )
+    if unit.profile.scale_search != "none":
+        for name, text, wrong in _CHOICES:
+            yield defective(unit, name, text, replaced(better_scale, wrong))
     signed = _magnitudes(lambda v: [x for x in v if not x.sign] or [exact.zero(0)])
     yield defective(unit, "amax signed", "uses the largest value instead of the largest magnitude", signed)
 

@@ -18,14 +18,16 @@ from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
 from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import (
     QuantizedBlock,
-    block_scale,
     dequantize_to_fp32,
     element_policy,
+    error,
     flush,
     is_for,
     largest_magnitude,
     quantize_block,
     resolve,
+    scale_of,
+    second_scale,
     tensor_scale_of,
 )
 from softfloat_ref.oracle.codec import decoder
@@ -33,6 +35,7 @@ from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW
 from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.oracle.policies import Policy, rounding_name
+from softfloat_ref.oracle.steps import PLAIN
 
 MAX_ALTERNATIVES: Final = 12
 
@@ -80,8 +83,7 @@ class BlockExplanation:
         for name, profile in self._named():
             try:
                 fmt, resolved = resolve(self.fmt, profile)
-                factor = decoder(FP32)(tensor_scale_of(self.amax, fmt, resolved))
-                codes[name] = fmt.scale.hex(block_scale(self.values, fmt, resolved, factor))
+                codes[name] = fmt.scale.hex(self._quantized(resolved, element_policy(None, resolved)).scale)
             except Error as e:
                 codes[name] = f"none: {e}"
         return codes
@@ -130,8 +132,24 @@ class BlockExplanation:
         if self.profile.two_levels:
             rows.append(("tensor", f"scale {describe(self.tensor_scale, FP32)}, as if this block were the tensor"))
         rows.append(("scale", f"{scale_text(self.block.scale, self.fmt.scale)}  rule {self.profile.scale_rule}"))
+        rows += self._search_rows()
         rows += self._profile_rows()
         return rows + self._element_rows()
+
+    def _search_rows(self) -> Rows:
+        """The two scales that a search compares, with their errors."""
+        numbers = all(x.kind == FINITE for x in self.values)
+        if self.profile.scale_search == "none" or self.amax is None or not numbers:
+            return []
+        fmt, profile, factor = self.fmt, self.profile, decoder(FP32)(self.tensor_scale)
+        words = self.words or (0,) * len(self.values)
+        scales = [scale_of(self.amax, fmt, profile, factor), second_scale(PLAIN, self.amax, fmt, profile, factor)]
+        rows: Rows = []
+        for name, code in zip(("rule", "times 3/2"), scales, strict=True):
+            off = error(flush(self.values, profile), code, fmt, profile, self.policy, words, factor)
+            text = f"{profile.scale_search} {shortest(off)} with {scale_text(code, fmt.scale)} ({name})"
+            rows.append(("" if rows else "search", text))
+        return rows
 
     def _amax_text(self) -> str:
         if self.amax is None:

@@ -21,6 +21,7 @@ ADD = VectorSet.make("add", "fp16", 2000)
 FMA = VectorSet.make("fma", "fp16", 2000)
 BLOCKS = VectorSet.make("quantize", "mxfp8", 300)
 VALUES = VectorSet.make("dequantize", "mxfp8", 200)
+FOUR_OVER_SIX = VectorSet.make("quantize", "fp4_e2m1@ue4m3/4", 150, profile="nvfp4-4over6-mse")
 DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
 
 
@@ -46,6 +47,9 @@ DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
         (VALUES, "elements as its IEEE twin"),
         (DOTS, "elements as its IEEE twin"),
         (DOTS, "elements of b as its finite twin"),
+        (FOUR_OVER_SIX, "second scale"),
+        (FOUR_OVER_SIX, "ties to the second scale"),
+        (FOUR_OVER_SIX, "scale with the larger error"),
         (VectorSet.make("softmax", "fp16", 150, length=4), "lanes one up"),
         (VectorSet.make("quantize", "qint8", 1000, policy={"rounding": "sr", "sr_bits": 5}), "random bits reversed"),
         (VectorSet.make("dequantize", "qint8", 300), "bit 3 is 1"),

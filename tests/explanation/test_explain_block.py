@@ -15,7 +15,7 @@ from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, is_for, quantize_bl
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.policies import Policy
 
-FORMATS = ("mxfp8", "nvfp4", "mxfp4", "fp8_e4m3@fp32/128", "msfp13")  # each profile is for one of them
+FORMATS = ("mxfp8", "nvfp4", "mxfp4", "fp8_e4m3@fp32/128", "msfp13", "flexfp_e4m3")  # each profile is for one of them
 NUMBERS = (449.0, 1.0, 0.3, -1e-9, 1e-40, -0.0)
 
 

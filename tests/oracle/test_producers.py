@@ -41,6 +41,9 @@ ROWS = [  # format, profile, digests of the weights and the row, the row's first
     ("mxfp4", "quark-mx", "53b5d788aedfd9b4", "e738dd92af1ec4a6", "00000000000000000000000000000006"),
     ("mxfp6_e2m3", "quark-mx", "6eb291a3af6f9207", "e7e21005d5a2fa1a", "0101000000000021000000010000001e"),
     ("mxfp8", "quark-mxfp8", "99e038ea16c89598", "96c949711fc95366", "4c4a4280288046ca3e34aa4fc400397e"),
+    ("nvfp4", "nvfp4-4over6-mse", "59b34bf4016aa16a", "ebf3c83b182e6306", "00000000000800080000080008000006"),
+    ("nvfp4", "nvfp4-4over6-mae", "38d99000243d25ee", "ebf3c83b182e6306", "00000000000800080000080008000006"),
+    ("nvfp4", "nvfp4-4over6-max", "64b9de1356c7745e", "ebf3c83b182e6306", "00000000000800080000080008000006"),
     ("fp8_e4m3@fp32/128", "deepseek-fp8", "fbdd6458a7a01ca1", "", "4c4a4280288046ca3e34aa4fc400397e"),
 ]
 
@@ -97,6 +100,56 @@ def test_values_back_in_fp32() -> None:
         scales = decode_all(q.scales, "ue4m3")
         factors = np.repeat(combine(scales, np.float32(q.tensor_scale)), 16, axis=1)
         assert (q.decode() == decode_all(q.codes, "fp4_e2m1") * factors).all()
+
+
+# -- four over six ---------------------------------------------------------------------------------------------------
+
+FOURS = ("nvfp4-4over6-mse", "nvfp4-4over6-mae", "nvfp4-4over6-max")
+
+
+@pytest.mark.parametrize(
+    ("values", "scales"),  # under the three; the scale for 6 is 78 in all of them
+    [
+        ([6.0, 5.0], "7c 7c 7c"),  # 5 / 6 is 3.33 of 4, and an exact tie between 4 and 6 of 6
+        ([4.0, 3.0, 2.0], "7c 7c 7c"),  # exact under the scale for 4 alone
+        ([6.0, 4.0, 3.0], "78 78 78"),  # exact under the scale for 6 alone
+        ([1.0], "78 78 78"),  # no error under either: the rule's
+    ],
+)
+def test_the_scale_with_the_smaller_error(values: list[float], scales: str) -> None:
+    x = np.zeros(16, np.float32)
+    x[: len(values)] = values
+    assert [f"{blocks.encode(x, 'nvfp4', profile=p).scales[0]:02x}" for p in FOURS] == scales.split()
+
+
+def test_errors_choose_differently() -> None:
+    """Blocks in which one of the three measures differs from both others."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((200, 16)).astype(np.float32)
+    taken = np.stack([blocks.encode(x, "nvfp4", profile=p).scales[:, 0] for p in FOURS])
+    for alone in range(3):
+        first, second = (taken[i] for i in range(3) if i != alone)
+        assert ((first == second) & (taken[alone] != first)).any()
+
+
+def test_a_scale_of_zero_has_elements() -> None:
+    """As Transformer Engine computes: 1 / 0 becomes FP32's largest number."""
+    x = np.zeros(32, np.float32)
+    x[0], x[16:19] = 1.0, (2.0**-30, -(2.0**-30), -0.0)
+    for profile in FOURS:
+        q = blocks.encode(x, "nvfp4", profile=profile)
+        assert (q.tensor_scale, q.scales[1], q.codes[16:20].tolist()) == (1.0, 0, [7, 15, 0, 0])
+        assert not q.decode()[16:].any()
+
+
+def test_the_tensor_scale_is_the_largest_magnitude() -> None:
+    """value = element * (scale * amax * (1 / reach)), as Transformer Engine dequantizes."""
+    x = np.load(WEIGHTS)[:8]
+    for profile, top in (("nvfp4-4over6-mae", 1536), ("nvfp4-4over6-mae,tensor_scale=amax", 2688)):
+        q = blocks.encode(x, "nvfp4", profile=profile)
+        assert q.tensor_scale == float(np.abs(x).max())
+        factors = decode_all(q.scales, "ue4m3") * np.float32(q.tensor_scale) * (np.float32(1) / np.float32(top))
+        assert (q.decode() == decode_all(q.codes, "fp4_e2m1") * np.repeat(factors, 16, axis=1)).all()
 
 
 def decode_all(codes: np.ndarray[Any, Any], fmt: str) -> np.ndarray[Any, Any]:

@@ -307,7 +307,8 @@ def test_the_page_has_every_choice() -> None:
 @pytest.mark.parametrize(
     "name",
     ["ocp,", "ocp,x=y", "ocp,nan", "ocp,nan=", "ocp,like=nvidia", "ocp,name=x", "ocp,nan=block,nan=element", "x.toml",
-     "ocp,flush_below=--5", "ocp,flush_below=²", "ocp,formats=", "ocp,flush_below=1e3", "ocp,flush_below=100000", "", ",", "OCP,nan=x"],
+     "ocp,flush_below=--5", "ocp,flush_below=²", "ocp,formats=",
+     "ocp,flush_below=1e3", "ocp,flush_below=100000", "", ",", "OCP,nan=x"],
 )  # fmt: skip
 def test_bad_profiles(name: str) -> None:
     with pytest.raises(Error):

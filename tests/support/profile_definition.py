@@ -6,8 +6,9 @@ The definition searches and compares; it shares nothing with the code under test
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -30,6 +31,8 @@ NAMES = [*BLOCK_FORMATS, "flexfp_e4m3", "binary8p3se@binary8p1ue/32", "fp4_e2m1@
 SATURATED = 5  # overflow and inexact
 
 ONE = mpq(1)
+INF = np.float32(np.inf)
+FP32_STEPS = ("fp32-division", "fp32-inverse", "fp32-amax")
 
 
 def power(e: int) -> mpq:
@@ -84,8 +87,19 @@ class Definition:
                 return None
         raise AssertionError(f"{self.profile.scale_rule}: no definition")
 
-    def scale(self, amax: mpq) -> int:
-        """The scale's code for a largest magnitude."""
+    @cached_property
+    def reach(self) -> mpq:
+        """The largest value that a block's scale and an element give; 256 in place of the largest scale."""
+        top = 256 if self.profile.tensor_scale == "amax-256" else line(self.fmt.scale, False).values[-2]
+        return top * self.largest
+
+    @property
+    def encode_scale(self) -> np.float32:
+        """Of fp32-amax: the reach over the tensor's largest magnitude."""
+        return single(fp32(self.reach / self.tensor_scale) or mpq(float(np.finfo(np.float32).max)))
+
+    def scale(self, amax: mpq, expand: mpq = ONE) -> int:
+        """The scale's code for a largest magnitude. expand: what the scale that is wanted is multiplied by."""
         scale, profile = self.fmt.scale, self.profile
         values, codes = line(scale, False).values[:-1], line(scale, False).codes[:-1]
         if amax == 0:
@@ -97,18 +111,23 @@ class Definition:
         if profile.arithmetic == "fp32-reciprocal":
             with np.errstate(all="ignore"):
                 step = np.float32(float(amax)) / np.float32(float(self.largest)) / np.float32(float(self.tensor_scale))
+                step *= np.float32(expand)
             code = codes[-1] if np.isinf(step) else rounded(mpq(float(step)), scale)
             return self.limited(UNBOUNDED if np.isinf(step) else code)
-        if profile.arithmetic in ("fp32-division", "fp32-inverse") and profile.scale_rule == "rne":
+        if profile.arithmetic in FP32_STEPS and profile.scale_rule == "rne":
             top, second = np.float32(float(self.largest)), np.float32(float(self.tensor_scale))
             with np.errstate(all="ignore"):
                 a = np.float32(float(amax))
+                second = self.encode_scale if profile.arithmetic == "fp32-amax" else second
                 step = a / (top * second) if profile.arithmetic == "fp32-division" else a / top * second
+                step *= np.float32(expand)
             if step == 0:
                 return self.scale(mpq(0))
             return self.limited(UNBOUNDED if np.isinf(step) else rounded(mpq(float(step)), scale))
         if profile.arithmetic == "fp32-inverse":
             amax *= self.tensor_scale
+        elif profile.arithmetic == "fp32-amax":
+            amax *= self.reach / self.tensor_scale
         else:
             amax /= self.tensor_scale
         k = self.power_wanted(amax)
@@ -116,11 +135,54 @@ class Definition:
             top = floor_log2(values[-1])
             if k > top and profile.scale_high == "nan":
                 return scale.canonical_nan
-            return self.limited(rounded(power(min(k, top)), scale))
+            wanted = power(k) * expand
+            if floor_log2(wanted) > top and profile.scale_high == "nan":
+                return scale.canonical_nan
+            return self.limited(rounded(min(wanted, power(top)) if floor_log2(wanted) > top else wanted, scale))
+        wanted = (amax if profile.scale_rule == "amax" else amax / self.largest) * expand
+        if expand != 1 and profile.arithmetic != "exact":
+            wanted = fp32(wanted) or power(200)
         if profile.scale_rule == "rceil":
-            i = bisect.bisect_left(values, True, key=lambda v: amax <= v * self.largest)
+            i = bisect.bisect_left(values, True, key=lambda v: wanted <= v)
             return self.limited(UNBOUNDED if i == len(values) else codes[i])
-        return self.limited(rounded(amax if profile.scale_rule == "amax" else amax / self.largest, scale))
+        return self.limited(rounded(wanted, scale))
+
+    def searched(self, first: int, values: list[Value], policy: Policy) -> int:
+        """The scale with the smaller error: this one, or the one that the rule gives times 3/2."""
+        if not all(x.is_finite for x in values) or all(x.is_zero for x in self.flushed(values)):
+            return first
+        second = self.scale(max(abs(mpq(x.as_fraction())) for x in self.flushed(values)), mpq(3, 2))
+        errors = [self.error(code, values, policy) for code in (first, second)]
+        return second if errors[1] < errors[0] else first
+
+    def error(self, code: int, values: list[Value], policy: Policy) -> np.float32:
+        """As float32 arithmetic has it, lane by lane."""
+        scale, total = decode(code, self.fmt.scale), np.float32(0)
+        if not scale.is_finite:
+            return INF
+        with np.errstate(all="ignore"):
+            for x in self.flushed(values):
+                element = decode(self.element(x, scale, policy)[0], self.fmt.element)
+                back = self.back(element, scale)
+                off = INF if back is None else abs(single(back - mpq(x.as_fraction())))
+                if self.profile.scale_search == "max":
+                    total = max(total, off)
+                else:
+                    total = total + (off * off if self.profile.scale_search == "mse" else off)
+        return total
+
+    def back(self, x: Value, s: Value) -> mpq | None:
+        """The value of an element, as an FP32 number; None beyond FP32, and where it is not a number."""
+        if not (x.is_finite and s.is_finite):
+            return None
+        element, scale = mpq(x.as_fraction()), mpq(s.as_fraction())
+        second, arithmetic = self.tensor_scale, self.profile.arithmetic
+        if arithmetic == "fp32-amax":
+            return then(fp32(element * scale), lambda y: then(fp32(y * second), lambda z: fp32(z / self.reach)))
+        if arithmetic in ("exact", "fp32-reciprocal"):
+            return fp32(element * scale * second)
+        factor = fp32(scale * second if arithmetic == "fp32-division" else scale / second)
+        return then(factor, lambda y: fp32(element * y))
 
     def limited(self, code: int) -> int:
         scale, profile = self.fmt.scale, self.profile
@@ -173,7 +235,7 @@ class Definition:
         fmt = self.fmt.element
         if x.is_nan:
             return (fmt.canonical_nan, 0) if fmt.has_nan else (line(fmt, False).codes[-2], 0x10)
-        if self.profile.arithmetic in ("fp32-division", "fp32-inverse") and not scale.is_zero:
+        if self.profile.arithmetic in FP32_STEPS and (not scale.is_zero or self.profile.arithmetic == "fp32-amax"):
             return self.by_division(x, scale, policy)
         if scale.is_inf:  # IEEE P3109 5.1.2: sgn(X) sgn(S)
             if x.is_zero:
@@ -208,8 +270,12 @@ class Definition:
         """As float32 arithmetic has it: one divisor of both scales, and one quotient."""
         with np.errstate(all="ignore"):
             second, s = np.float32(float(self.tensor_scale)), np.float32(float(scale))
-            by = s * second if self.profile.arithmetic == "fp32-division" or np.isinf(s) else s / second
-            quotient = np.float32(float(x)) / by
+            if self.profile.arithmetic == "fp32-amax" and not np.isinf(s):
+                by = np.float32(1) / (s * (np.float32(1) / self.encode_scale))
+                quotient = np.float32(float(x)) * np.minimum(by, np.finfo(np.float32).max)
+            else:
+                by = s * second if self.profile.arithmetic == "fp32-division" or np.isinf(s) else s / second
+                quotient = np.float32(float(x)) / by
         if np.isnan(quotient):
             return self.element(Value(2, 0), scale, policy)
         if np.isinf(quotient):
@@ -249,6 +315,8 @@ class Definition:
     def quantize(self, values: list[Value]) -> QuantizedBlock:
         policy = Policy(rounding=self.profile.rounding)
         code = self.block_scale(values)
+        if self.profile.scale_search != "none":
+            code = self.searched(code, values, policy)
         scale = decode(code, self.fmt.scale)
         if scale.is_nan and self.profile.special_codes != "quantized":
             nan = max(self.fmt.element.canonical_nan, 0)
@@ -260,6 +328,24 @@ class Definition:
             scale = decode(numbers.block_scale([v for v in values if v.is_finite]), self.fmt.scale)
         found = [self.element(v, scale, policy) for v in self.flushed(values)]
         return QuantizedBlock(code, tuple(c for c, _ in found), tuple(f for _, f in found))
+
+
+def fp32(x: mpq) -> mpq | None:
+    """The nearest FP32 number, ties to even; None beyond FP32."""
+    if not x:
+        return x
+    ulp = power(max(floor_log2(abs(x)) - 23, -149))
+    y = round(Fraction(int(x.numerator), int(x.denominator)) / Fraction(ulp)) * ulp
+    return y if abs(y) < power(128) else None
+
+
+def then(x: mpq | None, step: Callable[[mpq], mpq | None]) -> mpq | None:
+    return None if x is None else step(x)
+
+
+def single(x: mpq) -> np.float32:
+    y = fp32(x)
+    return INF if y is None else np.float32(float(y))
 
 
 def rounded(x: mpq, scale: Format) -> int:

@@ -50,6 +50,7 @@ def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> 
         and profile.tail != "flatten"
         and not profile.two_levels
         and profile.arithmetic == "exact"
+        and profile.scale_search == "none"
         and profile.nan == profile.inf == "block"
         and profile.special_codes == "nan"
         and profile.negative_zero == "keep"

@@ -163,6 +163,8 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     """How the loops find the scale; None if they cannot."""
     scale = fmt.scale
+    if profile.scale_search != "none" or profile.arithmetic == "fp32-amax":
+        return None
     steps = profile.divides_in_fp32 and profile.scale_rule == "rne"
     if (profile.scale_low == "eighth" and not steps) or (
         profile.negative_zero == "set-given" and not profile.divides_in_fp32

@@ -39,3 +39,10 @@ def fp32_product(a: Value, b: Value) -> Value:
     if b.kind == INF:
         return exact.GENERATED if a.is_zero else exact.inf(a.sign)
     return fp32(exact.multiply(a, b)._replace(sticky=a.sticky))
+
+
+def fp32_multiplied(a: Value, b: Value) -> Value:
+    """a * b in FP32's arithmetic; a is finite or Inf, b is finite and not negative."""
+    if a.kind != FINITE:
+        return exact.GENERATED if not b.significand else a
+    return fp32_product(a, b) if a.significand else a

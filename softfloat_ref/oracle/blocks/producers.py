@@ -20,6 +20,20 @@ _MXFP8: Final = "fp8_*@e8m0"
 _NEVER: Final = OCP.replace(flush="never")
 _IN_FP32: Final = _NEVER.replace(arithmetic="fp32-division")
 _NVFP4: Final = _IN_FP32.replace(scale_rule="rne", inf="largest", tensor_scale="amax")
+_FOUR_OVER_SIX: Final = _NEVER.replace(
+    scale_rule="rne",
+    inf="largest",
+    scale_low="zero",
+    zero_block="zero",
+    negative_zero="drop-given",
+    tensor_scale="amax-256",
+    arithmetic="fp32-amax",
+    formats=NVFP4,
+)
+_FOUR_SOURCE: Final = "Cook et al., Four Over Six, arXiv 2512.02010; mit-han-lab/fouroversix; NVIDIA Transformer Engine"
+_BY_FOUR: Final = (
+    "against fouroversix and Transformer Engine, in PyTorch, except for the blocks listed in docs/producers.md"
+)
 
 PRODUCERS: Final[tuple[Profile, ...]] = (
     _NVFP4.replace(
@@ -136,5 +150,9 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
         scale_low="zero",
         source="DeepSeek-V3, inference/kernel.py: act_quant (1 x 128) and the weights (128 x 128), FP32 scales",
         checked="against the method restated in torch 2.13.0: the code is not on PyPI",
+    ),
+    *(
+        _FOUR_OVER_SIX.replace(name=f"nvfp4-4over6-{error}", scale_search=error, source=_FOUR_SOURCE, checked=_BY_FOUR)
+        for error in ("mse", "mae", "max")
     ),
 )

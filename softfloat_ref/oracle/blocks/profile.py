@@ -43,11 +43,15 @@ class Profile:
     tail: an axis that is not a multiple of the block size ends in a short block ("pad", with zeros), is an error
         ("refuse"), or blocks continue across rows ("flatten").
     dequantize_overflow: a value beyond FP32 becomes "inf", or the largest FP32 ("saturate").
-    tensor_scale: "none", or an FP32 scale for the whole tensor, computed from its "amax".
+    tensor_scale: "none", or an FP32 scale for the whole tensor, computed from its "amax"; "amax-256" leaves room for
+        block scales that a search makes half as large again.
+    scale_search: "none", or the scale of a block is the rule's or that times 3/2, under which its largest element is 4
+        and not 6, whichever has the smaller error, "mse", "mae" or "max"; the rule's if they are equal.
     arithmetic: "exact" (one rounding), or FP32 steps: with reciprocals ("fp32-reciprocal", as in torchao's NVFP4);
         divided by the product of both scales ("fp32-division"); with the reciprocal of the tensor's scale in place of
-        it, which divides the blocks' scales ("fp32-inverse"). Of the last two, values back take both scales' product
-        or quotient rounded to FP32, and the steps find the scales of rule rne; scales of other rules are exact.
+        it, which divides the blocks' scales ("fp32-inverse"); with the tensor's largest magnitude in place of it, and
+        reciprocals ("fp32-amax"). Of the last three, values back take both scales' product or quotient rounded to
+        FP32, and the steps find the scales of rule rne; scales of other rules are exact.
     formats: those that it is for, by the names of element and scale, ELEMENT@SCALE, with * and ? as in file names, and
         | between alternatives.
     """
@@ -69,8 +73,9 @@ class Profile:
     integers: Literal["symmetric", "full"] = "symmetric"
     tail: Literal["pad", "refuse", "flatten"] = "pad"
     dequantize_overflow: Literal["inf", "saturate"] = "inf"
-    tensor_scale: Literal["none", "amax"] = "none"
-    arithmetic: Literal["exact", "fp32-reciprocal", "fp32-division", "fp32-inverse"] = "exact"
+    tensor_scale: Literal["none", "amax", "amax-256"] = "none"
+    scale_search: Literal["none", "mse", "mae", "max"] = "none"
+    arithmetic: Literal["exact", "fp32-reciprocal", "fp32-division", "fp32-inverse", "fp32-amax"] = "exact"
     formats: str = dataclasses.field(default=ANY_FORMAT, compare=False)
     source: str = dataclasses.field(default="user definition", compare=False)
     checked: str = dataclasses.field(default="not checked: a user definition", compare=False)
@@ -89,8 +94,8 @@ class Profile:
 
     @property
     def divides_in_fp32(self) -> bool:
-        """Whether values are divided in FP32, by one number rounded to FP32."""
-        return self.arithmetic in ("fp32-division", "fp32-inverse")
+        """Whether values are divided in FP32, by one number rounded to FP32, or multiplied by its reciprocal."""
+        return self.arithmetic in ("fp32-division", "fp32-inverse", "fp32-amax")
 
     def is_for(self, element: str, scale: str) -> bool:
         """Whether the profile is for formats of these elements and scales."""

@@ -10,7 +10,7 @@ from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import LIKE, check, hints, load_definition, split_like
 from softfloat_ref.oracle.blocks.producers import PRODUCERS
-from softfloat_ref.oracle.blocks.profile import FIELDS, MX, NVFP4, OCP, Profile
+from softfloat_ref.oracle.blocks.profile import FIELDS, MX, OCP, Profile
 
 
 def _torchao(rule: str, name: str) -> Profile:
@@ -70,7 +70,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="nvfp4",
-            formats=NVFP4,
+            formats="*@*e[45]m?",
             scale_rule="rne",
             flush="never",
             scale_low="zero",
@@ -81,7 +81,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="nvfp4-torchao",
-            formats=NVFP4,
+            formats="*@*e[45]m?",
             scale_rule="rne",
             flush="never",
             inf="largest",

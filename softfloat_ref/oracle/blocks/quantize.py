@@ -10,10 +10,18 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.fp32_steps import SCALE_BITS, fp32_divided, fp32_product, fp32_quotient
+from softfloat_ref.oracle.blocks.fp32_steps import (
+    SCALE_BITS,
+    fp32_divided,
+    fp32_multiplied,
+    fp32_product,
+    fp32_quotient,
+)
 from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.profiles import get_profile
 from softfloat_ref.oracle.blocks.scale_rules import WantedScale, get_scale_rule, largest, quotient
+from softfloat_ref.oracle.blocks.scale_search import block_error, expanded, is_less
+from softfloat_ref.oracle.blocks.tensor_scales import block_factor, encode_scale, reach, reciprocal_scale
 from softfloat_ref.oracle.codec import check_code, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW
@@ -190,17 +198,27 @@ def wanted_scale(amax: Value, fmt: BlockFormat, profile: Profile, tensor_scale: 
         steps = fp32_quotient(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
         return WantedScale(steps, Rounding.RNE, False)
     if profile.divides_in_fp32 and profile.scale_rule == "rne":
-        if profile.arithmetic == "fp32-inverse":
+        if profile.arithmetic == "fp32-amax":
+            steps = fp32_product(fp32_quotient(amax, largest(fmt.element)), encode_scale(fmt, profile, tensor_scale))
+        elif profile.arithmetic == "fp32-inverse":
             steps = fp32_product(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
         else:
             steps = fp32_divided(amax, fp32_product(largest(fmt.element), tensor_scale))
         return WantedScale(steps, Rounding.RNE, False)
     if profile.arithmetic == "fp32-inverse":
         amax, tensor_scale = exact.multiply(amax, tensor_scale)._replace(sticky=amax.sticky), _ONE
+    if profile.arithmetic == "fp32-amax":
+        amax = exact.multiply(amax, reach(fmt, profile))._replace(sticky=amax.sticky)
     if tensor_scale != _ONE:
         length = amax.significand.bit_length()
         amax = quotient(amax, tensor_scale, length - 2 * FP32.precision if amax.sticky else length + SCALE_BITS)
     return get_scale_rule(profile.scale_rule)(amax, fmt.element, SCALE_BITS)
+
+
+@step("expanded scale", "scale")
+def expanded_scale(wanted: WantedScale, profile: Profile) -> WantedScale:
+    """The number that is wanted as a scale if the largest element is to be 4."""
+    return wanted._replace(value=expanded(wanted.value, profile))
 
 
 @step("limited scale", "scale code")
@@ -224,6 +242,12 @@ def scale_of_in_steps(
     if amax is None:
         return _zero_scale(fmt.scale, profile)
     wanted = do(wanted_scale, amax, fmt, profile, tensor_scale)
+    return rounded_scale(do, wanted, fmt.scale, profile)
+
+
+def second_scale(do: Do, amax: Value, fmt: BlockFormat, profile: Profile, tensor_scale: Value) -> int:
+    """The code of the other scale of a search: that of the rule times 3/2."""
+    wanted = do(expanded_scale, do(wanted_scale, amax, fmt, profile, tensor_scale), profile)
     return rounded_scale(do, wanted, fmt.scale, profile)
 
 
@@ -309,12 +333,15 @@ def used_scale(code: int, scale: Format) -> int:
 
 
 @step("divisor", "division")
-def division(code: int, scale: Format, profile: Profile, tensor_scale: Value, bits: int) -> Division:
+def division(code: int, fmt: BlockFormat, profile: Profile, tensor_scale: Value, bits: int) -> Division:
     """The number that values are divided by. bits: of each quotient."""
-    factor, reciprocal = decoder(scale)(code), None
+    factor, reciprocal = decoder(fmt.scale)(code), None
+    if profile.arithmetic == "fp32-amax" and factor.kind == FINITE:
+        reciprocal = reciprocal_scale(factor, fmt, profile, tensor_scale)
+        return Division(_ONE, reciprocal, bits, profile.negative_zero, in_fp32=True)
     if profile.arithmetic == "fp32-reciprocal" and factor.significand:
         reciprocal = fp32_quotient(fp32_quotient(_ONE, tensor_scale), factor)
-    divisor = scale_product(factor, profile, tensor_scale)
+    divisor = block_factor(factor, fmt, profile, tensor_scale)
     in_fp32 = profile.divides_in_fp32 and not factor.is_zero
     return Division(divisor, reciprocal, bits, profile.negative_zero, in_fp32)
 
@@ -327,7 +354,7 @@ def divided(x: Value, by: Division) -> Value:
     if x.kind == NAN:
         return x
     if by.in_fp32:
-        quotient = fp32_divided(x, by.divisor)
+        quotient = fp32_divided(x, by.divisor) if by.reciprocal is None else fp32_multiplied(x, by.reciprocal)
         return signed_zero(quotient, by.zeros) if quotient.is_zero else quotient
     if by.divisor.kind == INF:  # IEEE P3109, BlockProject: under an Inf scale, values keep only their sign
         return x if x.is_zero else exact.finite(x.sign, 1, 0)
@@ -347,22 +374,55 @@ def signed_zero(x: Value, zeros: str) -> Value:
     return exact.zero(0) if zeros == "drop-given" else x
 
 
-def scale_product(scale: Value, profile: Profile, tensor_scale: Value) -> Value:
-    """What elements are multiplied by: a block's scale and the tensor's. scale: finite, or the result."""
-    if scale.kind != FINITE:
-        return scale
-    if profile.arithmetic == "fp32-division":
-        return fp32_product(scale, tensor_scale)
-    if profile.arithmetic == "fp32-inverse":
-        return fp32_divided(scale, tensor_scale)
-    return exact.multiply(scale, tensor_scale)
-
-
 @step("element", "code")
 def element(code: int, fmt: Format, profile: Profile) -> int:
     """A rounded element as it is given out: without the sign of a zero, if the profile drops it."""
     dropped = profile.negative_zero == "drop" and code == fmt.sign_bit and fmt.negative_zero
     return 0 if dropped else code
+
+
+@step("error", "value")
+def error(
+    values: Sequence[Value], code: int, fmt: BlockFormat, profile: Profile, policy: Policy, words: Sequence[int],
+    tensor_scale: Value,
+) -> Value:  # fmt: skip
+    """The error of a block under a scale."""
+    by = division(code, fmt, profile, tensor_scale, needed_bits(fmt.element, policy))
+    to = destination(fmt.element, policy)
+    codes = [rounded(divided(x, by), r, to)[0] for x, r in zip(values, words, strict=True)]
+    return block_error(values, codes, code, fmt, profile, tensor_scale)
+
+
+@step("better scale", "scale code")
+def better_scale(first: int, second: int, first_error: Value, second_error: Value) -> int:
+    """The scale with the smaller error; the first one if they are equal."""
+    return second if is_less(second_error, first_error) else first
+
+
+def searched_in_steps(
+    do: Do, scale: int, values: Sequence[Value], fmt: BlockFormat, profile: Profile, policy: Policy,
+    words: Sequence[int], tensor_scale: Value,
+) -> int:  # fmt: skip
+    """`searched_scale`, step by step."""
+    flushed = flush(values, profile)
+    amax = largest_magnitude([x for x in flushed if x.kind == FINITE and x.significand])
+    if amax is None or any(x.kind != FINITE for x in values):
+        return scale
+    other = second_scale(do.at("second"), amax, fmt, profile, tensor_scale)
+    errors = [do.at(name)(error, flushed, code, fmt, profile, policy, words, tensor_scale)
+              for name, code in (("first", scale), ("second", other))]  # fmt: skip
+    return do(better_scale, scale, other, *errors)
+
+
+@step("searched scale", "scale code", searched_in_steps, (wanted_scale, expanded_scale, rounded, limited_scale, error,
+                                                          better_scale))  # fmt: skip
+def searched_scale(
+    scale: int, values: Sequence[Value], fmt: BlockFormat, profile: Profile, policy: Policy, words: Sequence[int],
+    tensor_scale: Value,
+) -> int:  # fmt: skip
+    """The code of the scale with the smaller error: the rule's, or that of the largest element 4. The rule's for blocks
+    with a NaN or Inf, and of zeros."""
+    return searched_in_steps(PLAIN, scale, values, fmt, profile, policy, words, tensor_scale)
 
 
 @step("lanes", "codes")
@@ -385,6 +445,8 @@ def quantized(
     if tensor_scale.kind != FINITE or tensor_scale.sign or not tensor_scale.significand:
         raise Undefined("a tensor scale must be a positive finite number")
     scale = do(block_scale, values, fmt, profile, tensor_scale)
+    if profile.scale_search != "none":
+        scale = do(searched_scale, scale, values, fmt, profile, policy, words, tensor_scale)
     used = do(used_scale, scale, fmt.scale)
     if decoder(fmt.scale)(used).kind == NAN:
         if profile.special_codes != "quantized":
@@ -393,7 +455,7 @@ def quantized(
         finite = [x for x in values if x.kind == FINITE]
         used = do.at("finite")(block_scale, finite, fmt, profile.replace(scale_high="largest"), tensor_scale)
     bits = needed_bits(fmt.element, policy) + more_bits
-    by, to = do(division, used, fmt.scale, profile, tensor_scale, bits), destination(fmt.element, policy)
+    by, to = do(division, used, fmt, profile, tensor_scale, bits), destination(fmt.element, policy)
     elements, flags = [], []
     for k, (x, r) in enumerate(zip(do(flush, values, profile), words, strict=True)):
         lane = do.at("elements", k)
@@ -411,19 +473,21 @@ def divide(x: Value, divisor: Value, bits: int) -> Value:
 
 
 def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> int:
-    """The FP32 code of the second-level scale: the tensor's largest magnitude over (largest scale * largest element).
+    """The FP32 code of the second-level scale: the tensor's largest magnitude over (largest scale * largest element),
+    or, for fp32-amax, itself.
 
     1.0 if the profile has none, or if the result would be zero. Sources: arXiv 2509.25149, appendix C; torchao.
     """
     if not profile.two_levels or amax is None:
         return encoder(FP32, _NEAREST)(_ONE, 0)[0]
-    reach = exact.multiply(largest(fmt.scale), largest(fmt.element))
+    encode, limit = encoder(FP32, _SATURATING), reach(fmt, profile)
+    if profile.arithmetic == "fp32-amax":
+        return encode(amax, 0)[0] or FP32_ONE
     if profile.arithmetic == "fp32-inverse":
         inverse = fp32_quotient(_ONE, amax)  # as torch divides a number by a tensor
-        code = 0 if inverse.kind == INF else encoder(FP32, _NEAREST)(exact.multiply(inverse, reach), 0)[0]
+        code = 0 if inverse.kind == INF else encoder(FP32, _NEAREST)(exact.multiply(inverse, limit), 0)[0]
         return FP32_ONE if code in (0, FP32.inf_code) else code
-    encode = encoder(FP32, _SATURATING)
-    return encode(quotient(amax, reach, SCALE_BITS), 0)[0] or encode(_ONE, 0)[0]
+    return encode(quotient(amax, limit, SCALE_BITS), 0)[0] or FP32_ONE
 
 
 # -- dequantize ------------------------------------------------------------------------------------------------------
@@ -476,7 +540,7 @@ def dequantized(
     """The FP32 codes of a block, step by step."""
     decode, to = decoder(fmt.element), to_fp32(profile.dequantize_overflow == "saturate")
     read_scale = do.at("scale")(read, check_code(scale, fmt.scale), decoder(fmt.scale), fmt.scale)
-    factor = scale_product(read_scale, profile, tensor_scale)
+    factor = block_factor(read_scale, fmt, profile, tensor_scale)
     results = []
     for k, code in enumerate(codes):
         lane = do.at("elements", k)
