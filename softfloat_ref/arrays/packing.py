@@ -184,6 +184,26 @@ def _unpack_halves(data: Bytes, n: int, width: int) -> Codes:
     return np.concatenate([data & np.uint8(15), data >> np.uint8(4)], axis=-1)[..., :n]
 
 
+_AWQ: Final = [0, 4, 1, 5, 2, 6, 3, 7]  # the nibble of a word in which each of its eight elements is
+
+
+def _awq_size(n: int, width: int) -> int:
+    return -(-n // 8) * 4
+
+
+def _pack_awq(codes: Codes, width: int) -> Bytes:
+    spare = np.zeros((*codes.shape[:-1], -codes.shape[-1] % 8), codes.dtype)
+    words = np.concatenate([codes, spare], axis=-1).reshape(*codes.shape[:-1], -1, 8)
+    nibbles = np.empty_like(words)
+    nibbles[..., _AWQ] = words
+    return _pack_low_first(nibbles.reshape(*codes.shape[:-1], -1), width)
+
+
+def _unpack_awq(data: Bytes, n: int, width: int) -> Codes:
+    nibbles = _unpack_low_first(data, 2 * data.shape[-1], width).reshape(*data.shape[:-1], -1, 8)
+    return nibbles[..., _AWQ].reshape(*data.shape[:-1], -1)[..., :n]
+
+
 ELEMENT_LAYOUTS: Final[dict[str, ElementLayout]] = {
     layout.name: layout
     for layout in (
@@ -191,6 +211,7 @@ ELEMENT_LAYOUTS: Final[dict[str, ElementLayout]] = {
         ElementLayout("bytes", 0, _bytes_size, _pack_bytes, _unpack_bytes, "FP6 and FP4 in padded bytes (ml_dtypes)"),
         ElementLayout("low-first", 4, _nibbles_size, _pack_low_first, _unpack_low_first, "torchao, Transformer Engine"),
         ElementLayout("high-first", 4, _nibbles_size, _pack_high_first, _unpack_high_first, "PTX cvt to e2m1x2"),
+        ElementLayout("awq", 4, _awq_size, _pack_awq, _unpack_awq, "AWQ: words of 32 bits, low byte first"),
         ElementLayout("halves", 4, _nibbles_size, _pack_halves, _unpack_halves, "ggml's block_mxfp4"),
     )
 }

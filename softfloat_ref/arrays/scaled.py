@@ -14,7 +14,8 @@ Array = NDArray[Any]
 
 class Scales(NamedTuple):
     """What elements are scaled by, as float64 arrays that broadcast to their shape: value = (element - zero) * scale *
-    factor / divisor - minimum, without those that are None. The quotient is rounded to float64; all else is exact.
+    factor / divisor - minimum, without those that are None. The quotient is rounded to float64, and so is what the
+    minimum is subtracted from, where it does not have the difference; all else is exact.
     in_steps: the scale times the factor, or over the divisor, is rounded to FP32 first, then its product with the
     element."""
 
@@ -26,8 +27,9 @@ class Scales(NamedTuple):
     in_steps: bool = False
 
 
-def scaled_values(elements: Array, scales: Scales) -> NDArray[np.float64]:
-    """The values of elements, given as float64; every NaN becomes the same one."""
+def scaled_values(elements: Array, scales: Scales, to_odd: bool = False) -> NDArray[np.float64]:
+    """The values of elements, given as float64; every NaN becomes the same one. to_odd: a difference is rounded to odd,
+    so that rounding it again to FP32 is rounding once."""
     with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):  # invalid: 0 * Inf
         values = elements if scales.zero is None else elements - scales.zero
         if scales.in_steps:
@@ -35,8 +37,18 @@ def scaled_values(elements: Array, scales: Scales) -> NDArray[np.float64]:
         else:
             values = product_of(scales._replace(scale=values * scales.scale))
         if scales.minimum is not None:
-            values = values - scales.minimum
+            values = odd_difference(values, scales.minimum) if to_odd else values - scales.minimum
     return np.where(np.isnan(values), np.nan, values)
+
+
+def odd_difference(a: Array, b: Array | float) -> NDArray[np.float64]:
+    """a - b, rounded to odd: to the neighbour with an odd significand, where float64 does not have it."""
+    total = np.asarray(a - b, np.float64)
+    back = total - a
+    rest = (a - (total - back)) + (-b - back)  # what is lost, exactly (Knuth's TwoSum)
+    even = (total.view(np.int64) & 1) == 0
+    off = np.isfinite(total) & (rest != 0) & even
+    return np.where(off, np.nextafter(total, np.where(rest > 0, np.inf, -np.inf)), total)
 
 
 def product_of(scales: Scales) -> NDArray[np.float64]:

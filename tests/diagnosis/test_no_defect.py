@@ -79,7 +79,8 @@ SEVERAL = (
     QuantizeUnit.make(get_block_format("fp4_e2m1@e8m0/4"), "bf16", {"rounding": "rne", "sr_bits": 4}),
 )
 CASES = int(os.environ.get("NO_DEFECT_CASES", "0"))
-BLOCKS = ("mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8", "nvfp4")
+OF_FEW = ("msfp13", "s1e4m3@e8m0/8", "fp8_e4m3@fp32/8")  # formats that a single profile is for
+BLOCKS = ("mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8", "nvfp4", *OF_FEW)
 INFINITE_SCALES = ("binary8p3se@binary8p3ue/16", "fp8_e4m3@fp8_e5m2/16", "fp4_e2m1@fp8_e5m2/8")
 SOME = (
     *(("add", "fp16", None), ("sub", "fp8_e5m2", None), ("mul", "fp16", None), ("fma", "fp16", None)),
@@ -110,7 +111,7 @@ def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
     for name in PROFILES:
         yield f"profile {name}", list(quantizers(name, BLOCKS, ("", "sr", "rtz")))
     for name in PROFILES:
-        blocks = ("mxfp8", "mxint8", "nvfp4", "fp4_e2m1@fp8_e5m2/8")
+        blocks = ("mxfp8", "mxfp4", "mxint8", "nvfp4", "fp4_e2m1@fp8_e5m2/8", *OF_FEW)
         yield (
             f"dequantize {name}",
             [
@@ -118,7 +119,7 @@ def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
                 for b in blocks
             ],
         )
-    for name in ("p3109", "ocp", "nvfp4", "microxcaling"):
+    for name in ("p3109", "ocp", "nvfp4", "microxcaling,formats=*"):
         yield f"scales with Inf, {name}", list(quantizers(name, INFINITE_SCALES, ("", "rup")))
     for name in POLICIES:
         yield f"policy {name}", [lambda x=x, n=name: OperationUnit.make(*x, n) for x in SOME]  # type: ignore[misc]

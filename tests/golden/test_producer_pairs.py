@@ -51,7 +51,10 @@ def test_every_pair_has_two_lines() -> None:
         assert [tuple(row[:3]) for row in lines() if row[3] == fill] == wanted
     assert {p.name for p in PRODUCERS} - {"deepseek-fp8"} <= {name for names in profiles.values() for name in names}
     same = [row for row in lines() if row[3] == "zeros" and row[5] == "none found"]
-    assert [row[:3] for row in same] == [["mxfp8", "nvidia", "modelopt-mxfp8"]]
+    assert [row[:3] for row in same] == [
+        ["mxfp8", "nvidia", "modelopt-mxfp8"],
+        ["nvfp4", "nvfp4-4over6-mae", "nvfp4-4over6-max"],
+    ]
 
 
 @pytest.mark.full

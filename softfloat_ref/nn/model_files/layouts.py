@@ -54,23 +54,29 @@ NO_ROLE: Final = Role()
 
 @dataclass(frozen=True)
 class Layout:
-    """How a producer stores a quantized weight: value = (element - zero point) * scale * tensor scale.
+    """How a producer stores a quantized weight: value = (element - zero point) * scale * tensor scale + bias.
 
-    codes, scales, tensor_scale, zero_points, shape: the tensors with the elements' codes, the scales of blocks, the
-        second-level scale, the zero points (codes of elements), and the shape of the values.
+    codes, scales, tensor_scale, zero_points, biases, shape, groups: the tensors with the elements' codes, the scales of
+        blocks, the second-level scale, the zero points (codes of elements), what is added to the values of blocks, the
+        shape of the values, and the number of the block along the last but one axis for each place on it.
     absent: names, as a role's, of tensors without which the layout is another one.
     result: the name of the values, as a role's: "weight", "*"; the name of the codes if empty.
     elements: the format of elements; empty: the format of the tensor with the codes.
     packing: how elements share the tensor's bytes along its last axis, as in docs/packing.md; empty: one each.
+    pack_along: the axis along which elements share words of the tensor: its "columns", or its "rows", the first ones in
+        the lowest bits of the words, without `packing`.
+    zero_packing: how zero points share bytes along the last axis; empty: one each.
+    scale_order: of scales, and of zero points and biases: "rows", or "swizzled", NVIDIA's tiles of 128 by 4.
     merge: the last two axes of the codes, blocks and their bytes, are one axis of the values.
     scale: the format of scales; empty: the format of their tensor.
     tensor_scale_use: whether values are multiplied or divided by the second-level scale.
-    zero_point: what is subtracted from every element, where no tensor has zero points.
+    zero_point: what is subtracted from every element, besides the zero points, if a tensor has such.
     block: the shape of a block along the last axes; 0: what the shapes of values and scales give.
     short_blocks: whether the last block of an axis may be short; without it, such shapes are not of this layout.
     arithmetic: how the producer computes a value: its exact product, rounded once ("exact"); or the scale times the
         tensor scale rounded to FP32, then the product with the element rounded to FP32 ("scale-first").
     negative_zero: whether the producer keeps or drops the sign of a zero element.
+    automatic: whether a file's tensors are enough to know that the layout is meant; if not, a user names it.
     """
 
     name: str
@@ -78,11 +84,16 @@ class Layout:
     scales: Role
     tensor_scale: Role = NO_ROLE
     zero_points: Role = NO_ROLE
+    biases: Role = NO_ROLE
     shape: Role = NO_ROLE
+    groups: Role = NO_ROLE
     absent: tuple[str, ...] = ()
     result: str = ""
     elements: str = ""
     packing: str = ""
+    pack_along: Literal["columns", "rows"] = "columns"
+    zero_packing: str = ""
+    scale_order: Literal["rows", "swizzled"] = "rows"
     merge: bool = False
     scale: str = ""
     tensor_scale_use: Literal["multiply", "divide"] = "multiply"
@@ -91,14 +102,18 @@ class Layout:
     short_blocks: bool = False
     arithmetic: Literal["exact", "scale-first"] = "exact"
     negative_zero: Literal["keep", "drop"] = "keep"
+    automatic: bool = True
     source: str = dataclasses.field(default="user definition", compare=False)
     checked: str = dataclasses.field(default="not checked: a user definition", compare=False)
 
     def __post_init__(self) -> None:
         where = f"layout {self.name!r}"
         check_choices(self, where, choices(Layout))
-        if self.packing and self.packing not in packing.ELEMENT_LAYOUTS:
-            raise unknown(f"packing of {where}:", self.packing, packing.ELEMENT_LAYOUTS)
+        for key in ("packing", "zero_packing"):
+            if getattr(self, key) and getattr(self, key) not in packing.ELEMENT_LAYOUTS:
+                raise unknown(f"{key} of {where}:", getattr(self, key), packing.ELEMENT_LAYOUTS)
+        if self.pack_along == "rows" and (self.packing or self.merge or not self.elements):
+            raise Error(f"{where}: pack_along = rows needs elements = ..., and neither packing nor merge")
         if not self.block or not all(0 <= n <= _MAX_BLOCK for n in self.block):
             raise Error(f"{where}: block = {list(self.block)}; write the lengths along the last axes, such as [1, 16]")
         if self.packing and not self.elements:
@@ -112,7 +127,7 @@ class Layout:
     @property
     def roles(self) -> dict[str, Role]:
         """The tensors that the layout has."""
-        names = ("codes", "scales", "tensor_scale", "zero_points", "shape")
+        names = ("codes", "scales", "tensor_scale", "zero_points", "biases", "shape", "groups")
         return {name: role for name in names if (role := getattr(self, name)).name}
 
     def check_bits(self, element: Format, scale: Format) -> str:
@@ -137,11 +152,16 @@ class LayoutTable:
 
 def layout_table(files: Sequence[str | Path] = ()) -> LayoutTable:
     """The layouts of some files of a user's own, then those of this package. Raises Error."""
-    tables = [*(_load(x) for x in files), _own()]
+    tables = [*(_users(_load(x)) for x in files), _own()]
     return LayoutTable(
         tuple(row for table in tables for row in table.layouts),
         frozenset[str]().union(*(table.companions for table in tables)),
     )
+
+
+def _users(table: LayoutTable) -> LayoutTable:
+    """A table of a user's own, whose layouts are meant."""
+    return dataclasses.replace(table, layouts=tuple(dataclasses.replace(x, automatic=True) for x in table.layouts))
 
 
 @lru_cache(maxsize=1)

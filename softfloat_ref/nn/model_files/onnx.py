@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +42,17 @@ LAYOUT: Final = Layout(
     Role("x_scale", ("fp32",)),
     source="ONNX, operator DequantizeLinear",
     checked="against onnx 1.23.2, ReferenceEvaluator, where the scale is FP32",
+)
+
+_NBITS: Final = "MatMulNBits"
+NBITS: Final = Layout(
+    _NBITS,
+    Role("B", ("u8",)),
+    Role("scales", ("fp32", "fp16", "bf16")),
+    elements="u4",
+    packing="dense",
+    source="onnxruntime, com.microsoft's operator MatMulNBits",
+    checked="against onnxruntime 1.32.0 on a CPU",
 )
 
 
@@ -120,6 +131,23 @@ class _Model:
             if output not in inner and node.input and node.input[0] in names:
                 self._dequantized(node, results, names)
 
+        for node in graph.node:
+            if node.op_type == _NBITS and node.domain == "com.microsoft":
+                self._multiplied(node, names)
+
+    def _multiplied(self, node: Any, names: Names) -> None:
+        """Join what MatMulNBits reads: codes, scales, zero points and the number of the group of each input."""
+        given = dict(zip(("A", "codes", "scales", "zero_points", "groups"), node.input, strict=False))
+        places = {role: names[x] for role, x in given.items() if x in names and role != "A"}
+        wanted = {role for role, x in given.items() if x and role != "A"}
+        if places.keys() != wanted or not {"codes", "scales"} <= wanted or "groups" in wanted:
+            return
+        place = places.pop("codes")
+        weight = _by_blocks(self.listed[place], {role: self.listed[i] for role, i in places.items()}, node)
+        if weight is not None and place not in self.joined:
+            self.joined[place] = weight
+            self.parts |= set(places.values())
+
     def _dequantized(self, node: Any, results: Mapping[str, Any], names: Names) -> None:
         place, second = names[node.input[0]], None
         if len(node.input) < 2:
@@ -165,6 +193,37 @@ def _weight(codes: ModelTensor, parts: Mapping[str, ModelTensor], node: Any) -> 
     return LayoutTensor(
         codes.name, codes.shape, codes.type, fmt, element=codes.fmt, unit=unit, stored=stored, source=codes,
         members=tuple(members.items()), layout=LAYOUT,
+    )  # fmt: skip
+
+
+def _by_blocks(codes: ModelTensor, parts: Mapping[str, ModelTensor], node: Any) -> LayoutTensor | None:
+    """The matrix (outputs, inputs) of MatMulNBits: rows of blocks, the last of a row perhaps short; None if shapes or
+    types do not fit."""
+    options = {x.name: x.i for x in node.attribute}
+    rows, columns, size, bits = (options.get(x, 4 if x == "bits" else 0) for x in ("N", "K", "block_size", "bits"))
+    if rows < 1 or columns < 1 or size < 1 or bits not in (2, 4, 8) or codes.problem or codes.fmt != "u8":
+        return None
+    blocks, scales, zeros = -(-columns // size), parts["scales"], parts.get("zero_points")
+    if size * bits % 8 or codes.size != rows * blocks * size * bits // 8 or scales.size != rows * blocks:
+        return None
+    members = {"scales": Part(replace(scales, shape=(rows, blocks)), scales.fmt, (1, size))}
+    if zeros is not None:
+        packed = zeros.fmt == "u8" and zeros.size == rows * -(-blocks * bits // 8)
+        if not packed and (zeros.fmt != scales.fmt or zeros.size != rows * blocks):
+            return None
+        fmt = f"u{bits}" if packed else zeros.fmt
+        own = replace(zeros, shape=(rows, zeros.size // rows))
+        members["zero_points"] = Part(own, fmt, (1, size), "dense" if packed else "")
+    zero = 0 if zeros is not None else 1 << bits - 1
+    layout = replace(NBITS, elements=f"u{bits}", zero_point=zero)
+    if scales.problem or not scales.fmt or layout.check_bits(get_format(layout.elements), get_format(scales.fmt)):
+        return None
+    stored = codes.nbytes + sum(x.nbytes for x in parts.values())
+    name = format_name(layout.elements, scales.fmt, (1, size), (rows, columns), False)
+    source = replace(codes, shape=(rows, blocks * size * bits // 8))
+    return LayoutTensor(
+        codes.name, (rows, columns), codes.type, name, element=layout.elements, unit=unit_of(size, columns),
+        stored=stored, source=source, members=tuple(members.items()), layout=layout,
     )  # fmt: skip
 
 

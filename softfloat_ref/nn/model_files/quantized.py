@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
@@ -53,7 +54,8 @@ EXACT: Final = Steps()
 def rounded(elements: NDArray[np.float64], scales: Scales, steps: Steps) -> NDArray[np.float32]:
     """The values of elements in FP32."""
     elements = elements + 0.0 if steps.drops_sign else elements
-    return convert.round_to_fp32(scaled_values(elements, scales._replace(in_steps=steps.scale_first)))
+    scales = scales._replace(in_steps=steps.scale_first)
+    return convert.round_to_fp32(scaled_values(elements, scales, to_odd=True))
 
 
 @dataclass(frozen=True)
@@ -158,26 +160,48 @@ class QuantizedTensor(ModelTensor):
 
 
 class Part(NamedTuple):
-    """A tensor of scales or zero points: its format, and the lengths of its blocks on each axis of the values."""
+    """A tensor of scales or zero points: its format, and the lengths of its blocks on each axis of the values. packed:
+    how codes share bytes; swizzled: in NVIDIA's tiles; rows: the number of the block of each row of a matrix, where it
+    does not follow from their lengths."""
 
     tensor: ModelTensor
     fmt: str
     block: tuple[int, ...]
+    packed: str = ""
+    swizzled: bool = False
+    rows: Array | None = None
 
     def codes(self, span: Span, shape: tuple[int, ...]) -> Array:
         """The code for each row of a span of values, and for each of its blocks in that row."""
         own = [-(-n // b) for n, b in zip(shape, self.block, strict=True)]  # its shape, with the axes of the values
         rows = np.arange(span.top, span.bottom)
-        if len(shape) > 1:
+        if self.rows is not None:
+            rows = self.rows[span.top : span.bottom]
+        elif len(shape) > 1:
             places = np.unravel_index(rows, shape[:-1])
             within = [p // b for p, b in zip(places, self.block[:-1], strict=True)]
             rows = np.ravel_multi_index(within, own[:-1])
         else:
             rows = np.zeros(1, np.int64)
-        low, high, length = int(rows.min()), int(rows.max()) + 1, own[-1]
-        read = self.tensor.codes(low * length, (high - low) * length).reshape(high - low, length)
+        low, high = int(rows.min()), int(rows.max()) + 1
+        read = self._rows(low, high, own)
         columns = slice(span.left // self.block[-1], -(-span.right // self.block[-1]))
         return read[rows - low, columns]
+
+    def _rows(self, low: int, high: int, own: Sequence[int]) -> Array:
+        """The codes of some rows of the part, whose shape is `own`."""
+        length = own[-1]
+        if self.swizzled:
+            across = packing.swizzled_size(1, length)  # bytes of a row of tiles
+            first, last = low // packing.TILE_ROWS, -(-high // packing.TILE_ROWS)
+            data = self.tensor.codes(first * across, (last - first) * across)
+            tiles = packing.unswizzle(data, (last - first) * packing.TILE_ROWS, length)
+            return tiles[low - first * packing.TILE_ROWS : high - first * packing.TILE_ROWS]
+        if self.packed:
+            size = self.tensor.nbytes // prod(own[:-1])
+            data = self.tensor.raw(low * size, (high - low) * size).reshape(high - low, size)
+            return packing.ELEMENT_LAYOUTS[self.packed].unpack(data, length, get_format(self.fmt).width)
+        return self.tensor.codes(low * length, (high - low) * length).reshape(high - low, length)
 
     def numbers(self, span: Span, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The value for each element of a span, as an array that broadcasts to its shape."""
@@ -212,18 +236,34 @@ class LayoutTensor(QuantizedTensor):
         return dict(self.members).get(role)
 
     def elements(self, span: Span) -> Array:
-        if not self.layout.packing or self.source.packing:  # the file's own type
+        packed = self.layout.packing or self.layout.pack_along == "rows"
+        if not packed or self.source.packing:  # the file's own type
             length = self.shape[-1]
             begin, count = span.top * length + span.left, (span.bottom - span.top - 1) * length
             return self.source.codes(begin, count + span.right - span.left).reshape(span.shape)
-        width, data = get_format(self.element).width, self._bytes(span)
-        size = self._blocked(span)
+        width = get_format(self.element).width
+        if self.layout.pack_along == "rows":
+            return self._of_columns(span, width)
+        data, size = self._bytes(span), self._blocked(span)
         blocks = data.reshape(span.shape[0], -1, size * width // 8)
         return (
             packing.ELEMENT_LAYOUTS[self.layout.packing]
             .unpack(blocks, size, width)
             .reshape(span.shape[0], -1)[:, : span.shape[1]]
         )
+
+    def _of_columns(self, span: Span, width: int) -> Array:
+        """Elements that share words with those of the rows below."""
+        size, length, rows = 8 * self.source.itemsize // width, self.shape[-1], np.arange(span.top, span.bottom)
+        low, high = (
+            span.top // size,
+            -(-span.bottom // size),
+        )  # a multiple of the rows of a matrix: words hold no others
+        words = self.source.codes(low * length, (high - low) * length).reshape(high - low, length)
+        own = words[rows // size - low, span.left : span.right]
+        shift = (rows % size * width).astype(own.dtype)[:, np.newaxis]
+        mask = own.dtype.type((1 << width) - 1)
+        return ((own >> shift) & mask).astype(convert.code_dtype(get_format(self.element)))
 
     def _blocked(self, span: Span) -> int:
         """The values whose bytes are packed together: a block, where it fits, or all of a row."""
@@ -241,8 +281,11 @@ class LayoutTensor(QuantizedTensor):
 
     def scales_of(self, span: Span) -> Scales:
         values = {name: part.numbers(span, self.shape) for name, part in self.members}
-        zero = values.get("zero_points", self.layout.zero_point or None)
-        return _with_second(Scales(values["scales"], zero=zero), values.get("tensor_scale"), self.layout)
+        zero: Any = values.get("zero_points", 0) + self.layout.zero_point
+        zero = zero if self.layout.zero_point or "zero_points" in values else None
+        minimum = -values["biases"] if "biases" in values else None
+        scales = Scales(values["scales"], zero=zero, minimum=minimum)
+        return _with_second(scales, values.get("tensor_scale"), self.layout)
 
     def stored_scales(self) -> dict[str, Array]:
         return {name: part.tensor.codes(0, part.tensor.size).reshape(part.tensor.shape) for name, part in self.members}
@@ -271,7 +314,7 @@ class LayoutTensor(QuantizedTensor):
         scales, second, fmt = dict(self.members)["scales"], self.part("tensor_scale"), get_format(self.element)
         whole = second is None or second.tensor.size == 1
         exact = self.layout.tensor_scale_use == "multiply" or steps.scale_first or second is None
-        if not (fmt.width <= _BYTE and whole and exact and not self.part("zero_points")):
+        if not (fmt.width <= _BYTE and whole and exact) or self.part("zero_points") or self.part("biases"):
             return None
         if not dispatch.use_compiled(prod(span.shape)) or convert.flushes_subnormals():
             return None
@@ -292,6 +335,7 @@ class LayoutTensor(QuantizedTensor):
             width == 4
             and self.layout.packing == "low-first"
             and not (self.source.packing or self.layout.zero_point or self.layout.zero_points.name)
+            and not self.layout.biases.name
             and get_format(scales.fmt).width == 8
             and scales.block[-1] % 2 == 0
             and (second is None or second.tensor.size == 1)

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from softfloat_ref.arrays import convert
+import numpy as np
+
+from softfloat_ref.arrays import convert, packing
 from softfloat_ref.nn.model_files.layouts import Layout, LayoutTable
 from softfloat_ref.nn.model_files.quantized import ALIGNED, LayoutTensor, Part, QuantizedTensor
 from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
@@ -31,6 +33,8 @@ def weights(tensors: Sequence[ModelTensor], table: LayoutTable) -> list[ModelTen
 
 def _companion(tensor: ModelTensor, table: LayoutTable) -> ModelTensor:
     last = tensor.name.rpartition(".")[2]
+    if tensor.swizzled and not tensor.problem:
+        return replace(tensor, problem="swizzled scales, and no weight that they fit")
     if isinstance(tensor, QuantizedTensor) or tensor.problem or last not in table.companions:
         return tensor
     return replace(tensor, problem=f"{last}: accompanies weights or activations")
@@ -38,7 +42,7 @@ def _companion(tensor: ModelTensor, table: LayoutTable) -> ModelTensor:
 
 def _weight(tensor: ModelTensor, by_name: ByName, table: LayoutTable) -> tuple[ModelTensor, set[str]]:
     """The weight whose codes a tensor holds, and the names of its other tensors; else the tensor itself."""
-    scales = ""
+    scales, possible = "", []
     if tensor.problem or not tensor.fmt:
         return tensor, set()
     for layout in table.layouts:
@@ -50,12 +54,17 @@ def _weight(tensor: ModelTensor, by_name: ByName, table: LayoutTable) -> tuple[M
         if all(x in by_name for x in named.values()) and not any(stem + x in by_name for x in layout.absent):
             members = {name: by_name[x] for name, x in named.items()}
             weight = _joined(layout, stem, members)
-            if weight is not None:
+            if weight is not None and not layout.automatic:
+                possible.append(layout.name)
+            elif weight is not None:
                 return weight, {x.name for name, x in members.items() if name != "codes"}
     if scales:
         shapes = "x".join(map(str, tensor.shape)), "x".join(map(str, by_name[scales].shape))
         problem = f"{tensor.type} of shape {shapes[0]}, with {scales} ({by_name[scales].type}, shape {shapes[1]})"
-        return replace(tensor, problem=f"{problem}: no layout fits; describe one with --layouts"), set()
+        fits = "no layout fits; describe one with --layouts"
+        if possible:
+            fits = f"may be {' or '.join(possible)}, which its tensors do not tell; name it with --layouts"
+        return replace(tensor, problem=f"{problem}: {fits}"), set()
     return tensor, set()
 
 
@@ -68,11 +77,15 @@ def _joined(layout: Layout, stem: str, members: Mapping[str, ModelTensor]) -> La
     shape = _value_shape(layout, codes, element.width, members.get("shape"))
     if shape is None or problem_of(shape) or not prod(shape):
         return None
-    parts = {name: _part(layout, name, members[name], shape) for name in layout.roles if name not in ("codes", "shape")}
+    names = [name for name in layout.roles if name not in ("codes", "shape", "groups")]
+    parts = {name: _part(layout, name, members[name], shape) for name in names}
     fitting = {name: part for name, part in parts.items() if part is not None}
+    if len(fitting) == len(parts) and "groups" in members:
+        fitting = _grouped(fitting, members["groups"], shape)
     if len(fitting) < len(parts) or layout.check_bits(element, get_format(fitting["scales"].fmt)):
         return None
-    if convert.code_dtype(element).itemsize != codes.itemsize and not layout.packing:
+    packed = layout.packing or layout.pack_along == "rows"
+    if convert.code_dtype(element).itemsize != codes.itemsize and not packed:
         return None
     block = fitting["scales"].block
     result = layout.result or layout.codes.name
@@ -106,6 +119,10 @@ def _value_shape(layout: Layout, codes: ModelTensor, width: int, shape: ModelTen
         axes = (*axes[:-2], axes[-2] * axes[-1])
     if not axes:
         return None
+    if layout.pack_along == "rows":
+        if len(axes) < 2 or codes.itemsize * 8 % width or codes.packing:
+            return None
+        axes = (*axes[:-2], axes[-2] * codes.itemsize * 8 // width, axes[-1])
     if layout.packing and not codes.packing:
         if axes[-1] * codes.itemsize * 8 % width:
             return None
@@ -122,13 +139,47 @@ def _value_shape(layout: Layout, codes: ModelTensor, width: int, shape: ModelTen
 
 
 def _part(layout: Layout, role: str, tensor: ModelTensor, shape: tuple[int, ...]) -> Part | None:
-    """A tensor of scales or zero points; None if its shape or type does not fit."""
+    """A tensor of scales, zero points or biases; None if its shape or type does not fit."""
     fmt = {"scales": layout.scale, "zero_points": layout.elements}.get(role, "") or tensor.fmt
-    if convert.code_dtype(get_format(fmt)).itemsize != tensor.itemsize or tensor.packing:
+    second, packed = role == "tensor_scale", layout.zero_packing if role == "zero_points" else ""
+    if tensor.packing or (not packed and convert.code_dtype(get_format(fmt)).itemsize != tensor.itemsize):
         return None
-    block = blocks_of(shape, tensor.shape, (0, 0) if role == "tensor_scale" else layout.block)
+    if tensor.swizzled or (layout.scale_order == "swizzled" and not second):
+        return _swizzled(tensor, fmt, layout.block, shape)
+    stored = _unpacked(tensor, get_format(fmt).width, shape, layout.block) if packed else tensor.shape
+    block = None if stored is None else blocks_of(shape, stored, (0, 0) if second else layout.block)
     short = block is not None and any(n % b for n, b in zip(shape, block, strict=True))
-    return None if block is None or (short and not layout.short_blocks) else Part(tensor, fmt, block)
+    return None if block is None or (short and not layout.short_blocks) else Part(tensor, fmt, block, packed)
+
+
+def _unpacked(
+    tensor: ModelTensor, width: int, shape: tuple[int, ...], block: Sequence[int]
+) -> tuple[int, ...] | None:  # fmt: skip
+    """The shape of packed zero points, one for each block along the last axis; None if their words do not fit."""
+    if len(tensor.shape) != len(shape) or not block[-1]:
+        return None
+    count = -(-shape[-1] // block[-1])
+    words = -(-count * width // (8 * tensor.itemsize))
+    return (*tensor.shape[:-1], count) if tensor.shape[-1] == words else None
+
+
+def _swizzled(tensor: ModelTensor, fmt: str, block: Sequence[int], shape: tuple[int, ...]) -> Part | None:
+    """Scales of a matrix in NVIDIA's tiles, whose shape says nothing of their order."""
+    if len(shape) != 2 or len(block) != 2 or block[0] != 1 or not block[1] or tensor.itemsize != 1:
+        return None
+    columns = -(-shape[1] // block[1])
+    fits = tensor.size == packing.swizzled_size(shape[0], columns) and shape[1] % block[1] == 0
+    return Part(tensor, fmt, (1, block[1]), swizzled=True) if fits else None
+
+
+def _grouped(parts: Mapping[str, Part], groups: ModelTensor, shape: tuple[int, ...]) -> dict[str, Part]:
+    """The parts with the number of the block for each row of a matrix; without those that it does not fit."""
+    if len(shape) != 2 or groups.shape != shape[:1]:
+        return {}
+    numbers = groups.numbers(0, groups.size).astype(np.int64)
+    low, high = numbers.min(), numbers.max()
+    fitting = {name: part for name, part in parts.items() if low >= 0 and high < shape[0] // part.block[0]}
+    return {name: part._replace(rows=numbers) for name, part in fitting.items()}
 
 
 def blocks_of(shape: tuple[int, ...], scales: tuple[int, ...], block: Sequence[int]) -> tuple[int, ...] | None:

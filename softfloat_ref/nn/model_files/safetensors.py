@@ -59,8 +59,8 @@ def read(path: Path) -> Iterator[ModelTensor]:
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         kind, shape = entry["dtype"], tuple(entry["shape"])
         start, packed = 8 + size + entry["data_offsets"][0], _PACKED.get(kind, "")
-        problem = "swizzled scales, which are not read" if name in swizzled else ""
-        yield ModelTensor(name, shape, kind, FORMATS.get(kind, ""), str(path), start, problem=problem, packing=packed)
+        fmt, tiled = FORMATS.get(kind, ""), name in swizzled
+        yield ModelTensor(name, shape, kind, fmt, str(path), start, packing=packed, swizzled=tiled)
 
 
 def _swizzled(metadata: Any) -> set[str]:

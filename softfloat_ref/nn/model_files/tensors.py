@@ -34,7 +34,8 @@ class ModelTensor:
     """A tensor of a file. type: as the file calls it. fmt: the format of its values; '' for a type without one. path,
     offset: the file with its values in C order, and the first one's position in bytes; order: of
     their bytes. data: the values instead, where a file does not have them in one piece. problem: why the values cannot
-    be read. packing: how codes share bytes, as a name of `packing.ELEMENT_LAYOUTS`; '' if each has its own."""
+    be read. packing: how codes share bytes, as a name of `packing.ELEMENT_LAYOUTS`; '' if each has its own. swizzled:
+    whether it is known to be scales in NVIDIA's tiles."""
 
     name: str
     shape: tuple[int, ...]
@@ -46,6 +47,7 @@ class ModelTensor:
     data: Array | None = field(default=None, compare=False, repr=False)
     problem: str = ""
     packing: str = ""
+    swizzled: bool = False
 
     @property
     def size(self) -> int:
