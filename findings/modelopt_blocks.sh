@@ -23,7 +23,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 python3 -m venv venv
-venv/bin/pip install -q torch==2.13.0 nvidia-modelopt==0.47.0 numpy==2.4.6
+venv/bin/pip install -q torch==2.13.0 nvidia-modelopt==0.47.0 numpy==2.4.6 requests==2.34.2 huggingface_hub==2.4.0
 
 cat > blocks.py <<'PYTHON'
 import sys

@@ -193,15 +193,17 @@ def _awq_size(n: int, width: int) -> int:
 
 def _pack_awq(codes: Codes, width: int) -> Bytes:
     spare = np.zeros((*codes.shape[:-1], -codes.shape[-1] % 8), codes.dtype)
-    words = np.concatenate([codes, spare], axis=-1).reshape(*codes.shape[:-1], -1, 8)
+    whole = np.concatenate([codes, spare], axis=-1)
+    words = whole.reshape(*whole.shape[:-1], whole.shape[-1] // 8, 8)
     nibbles = np.empty_like(words)
     nibbles[..., _AWQ] = words
-    return _pack_low_first(nibbles.reshape(*codes.shape[:-1], -1), width)
+    return _pack_low_first(nibbles.reshape(whole.shape), width)
 
 
 def _unpack_awq(data: Bytes, n: int, width: int) -> Codes:
-    nibbles = _unpack_low_first(data, 2 * data.shape[-1], width).reshape(*data.shape[:-1], -1, 8)
-    return nibbles[..., _AWQ].reshape(*data.shape[:-1], -1)[..., :n]
+    nibbles = _unpack_low_first(data, 2 * data.shape[-1], width)
+    words = nibbles.reshape(*nibbles.shape[:-1], nibbles.shape[-1] // 8, 8)
+    return words[..., _AWQ].reshape(nibbles.shape)[..., :n]
 
 
 ELEMENT_LAYOUTS: Final[dict[str, ElementLayout]] = {
@@ -211,7 +213,7 @@ ELEMENT_LAYOUTS: Final[dict[str, ElementLayout]] = {
         ElementLayout("bytes", 0, _bytes_size, _pack_bytes, _unpack_bytes, "FP6 and FP4 in padded bytes (ml_dtypes)"),
         ElementLayout("low-first", 4, _nibbles_size, _pack_low_first, _unpack_low_first, "torchao, Transformer Engine"),
         ElementLayout("high-first", 4, _nibbles_size, _pack_high_first, _unpack_high_first, "PTX cvt to e2m1x2"),
-        ElementLayout("awq", 4, _awq_size, _pack_awq, _unpack_awq, "AWQ: words of 32 bits, low byte first"),
+        ElementLayout("awq", 4, _awq_size, _pack_awq, _unpack_awq, "AWQ"),
         ElementLayout("halves", 4, _nibbles_size, _pack_halves, _unpack_halves, "ggml's block_mxfp4"),
     )
 }

@@ -19,6 +19,9 @@ from softfloat_ref.oracle.blocks.formats import get_block_format
 PAGE = Path(__file__).parents[2] / "docs" / "packing.md"
 
 
+AWQ = (0, 2, 4, 6, 1, 3, 5, 7)  # the elements of a word, from the lowest nibble on
+
+
 def layouts(width: int) -> list[str]:
     names = [x.name for x in packing.ELEMENT_LAYOUTS.values() if x.width in (0, width)]
     return [f"{e}+{s}" for e in names for s in packing.SCALE_LAYOUTS]
@@ -38,8 +41,9 @@ def defined_block(codes: list[int], width: int, name: str) -> list[int]:
         "low-first": lambda j, i: (j // 2, i + 4 * (j % 2)),
         "high-first": lambda j, i: (j // 2, i + 4 * (1 - j % 2)),
         "halves": lambda j, i: (j % half, i + 4 * (j >= half)),
+        "awq": lambda j, i: (j // 8 * 4 + AWQ.index(j % 8) // 2, i + 4 * (AWQ.index(j % 8) % 2)),
     }[name]
-    size = {"dense": -(-n * width // 8), "bytes": n * each}.get(name, half)
+    size = {"dense": -(-n * width // 8), "bytes": n * each, "awq": -(-n // 8) * 4}.get(name, half)
     out = [0] * size
     for j, code in enumerate(codes):
         for i in range(width):

@@ -260,3 +260,20 @@ def test_matmul_nbits(
     (t,) = tensors(path)
     assert t.name == "B"
     check(t, codes, lambda i, j: points[i, j // size], lambda i, j: scales[i, j // size])
+
+
+@pytest.mark.extra("onnx")
+@pytest.mark.extra("onnxruntime")
+@pytest.mark.parametrize("zeros", ["", "packed"])
+@pytest.mark.parametrize(("bits", "size", "shape"), [(4, 32, (96, 128)), (4, 16, (64, 80)), (8, 32, (64, 96))])
+def test_what_onnxruntime_multiplies_by(
+    bits: int, size: int, shape: tuple[int, int], zeros: str, tmp_path: Path
+) -> None:
+    """Its product with the identity is the matrix."""
+    import onnxruntime
+
+    path = matmul_nbits(tmp_path / "m.onnx", bits, size, shape, zeros, flat=True)[0]
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (product,) = session.run(None, {"A": np.eye(shape[1], dtype=np.float32)})
+    (t,) = tensors(path)
+    assert np.array_equal(t.values().T, product)

@@ -36,6 +36,8 @@ class Sample(NamedTuple):
     name: str
     members: dict[str, Any]
     values: Any
+    row: str = ""
+    metadata: dict[str, str] | None = None
 
 
 def weights() -> np.ndarray:
@@ -143,10 +145,13 @@ def torchao() -> Iterator[Sample]:
     from torchao.quantization import Float8WeightOnlyConfig, Int8WeightOnlyConfig, quantize_
 
     w = torch.from_numpy(weights())
+    second = per_tensor_amax_to_scale(w.abs().max())
     kinds = {
-        "NVFP4": NVFP4Tensor.to_nvfp4(w, per_tensor_scale=per_tensor_amax_to_scale(w.abs().max())),
+        "NVFP4": NVFP4Tensor.to_nvfp4(w, per_tensor_scale=second),
         "MXFP4": MXTensor.to_mx(w, torch.float4_e2m1fn_x2, 32),
         "MXFP8": MXTensor.to_mx(w, torch.float8_e4m3fn, 32),
+        "NVFP4, swizzled": NVFP4Tensor.to_nvfp4(w, per_tensor_scale=second, is_swizzled_scales=True),
+        "MXFP8, swizzled": MXTensor.to_mx(w, torch.float8_e4m3fn, 32, is_swizzled_scales=True),
     }
     for name, config in (("FP8", Float8WeightOnlyConfig()), ("INT8", Int8WeightOnlyConfig(version=2))):
         linear = torch.nn.Linear(SHAPE[1], SHAPE[0], bias=False)
@@ -154,8 +159,9 @@ def torchao() -> Iterator[Sample]:
         quantize_(linear, config)
         kinds[name] = linear.weight
     for name, tensor in kinds.items():
-        members, _ = flatten_tensor_state_dict({"m.weight": tensor})
-        yield Sample(name, {k.removeprefix("m."): v for k, v in members.items()}, tensor.dequantize().detach())
+        members, metadata = flatten_tensor_state_dict({"m.weight": tensor})
+        members = {k.removeprefix("m."): v for k, v in members.items()}
+        yield Sample(name, members, tensor.dequantize().detach(), metadata=metadata)
 
 
 def mlx() -> Iterator[Sample]:
@@ -168,6 +174,12 @@ def mlx() -> Iterator[Sample]:
         values = mx.dequantize(*parts, group_size=size, bits=bits, mode=mode)
         members = {k: torch.from_numpy(np.array(x)) for k, x in zip(("weight", "scales"), parts, strict=True)}
         yield Sample(mode, members, torch.from_numpy(np.array(values.astype(mx.float32))).bfloat16())
+    for size, bits in ((64, 4), (32, 8), (128, 2), (64, 3), (64, 5), (32, 6)):
+        parts = mx.quantize(w, group_size=size, bits=bits)
+        values = mx.dequantize(*parts, group_size=size, bits=bits)
+        members = {k: torch.from_numpy(np.array(x)) for k, x in zip(("weight", "scales", "biases"), parts, strict=True)}
+        row = f'like = "mlx-affine"\nelements = "u{bits}"\nblock = [1, {size}]\n'
+        yield Sample(f"affine, {bits} bits, groups of {size}", members, torch.from_numpy(np.array(values)), row)
 
 
 def safetensors_values(sample: Sample, folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -176,8 +188,10 @@ def safetensors_values(sample: Sample, folder: Path) -> tuple[np.ndarray, np.nda
     from safetensors.torch import save_file
 
     members = {f"m.{name}": x.detach().contiguous().clone() for name, x in sample.members.items()}
-    save_file(members, folder / "m.safetensors")
-    (t,) = [t for t in tensors(folder / "m.safetensors") if not t.skipped]
+    save_file(members, folder / "m.safetensors", sample.metadata)
+    (folder / "own.toml").write_text(f"[layouts.own]\n{sample.row}")
+    own = [folder / "own.toml"] if sample.row else []
+    (t,) = [t for t in tensors(folder / "m.safetensors", own) if not t.skipped]
     ours = torch.from_numpy(t.values(arithmetic="producer"))  # type: ignore[call-arg]
     return ours.to(sample.values.dtype).float().numpy(), sample.values.float().numpy()
 
