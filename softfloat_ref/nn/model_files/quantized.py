@@ -263,7 +263,8 @@ class LayoutTensor(QuantizedTensor):
         own = words[rows // size - low, span.left : span.right]
         shift = (rows % size * width).astype(own.dtype)[:, np.newaxis]
         mask = own.dtype.type((1 << width) - 1)
-        return ((own >> shift) & mask).astype(convert.code_dtype(get_format(self.element)))
+        codes: Array = ((own >> shift) & mask).astype(convert.code_dtype(get_format(self.element)))
+        return codes
 
     def _blocked(self, span: Span) -> int:
         """The values whose bytes are packed together: a block, where it fits, or all of a row."""
