@@ -7,6 +7,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from softfloat_ref.arrays.block_layout import TileLayout, block_layout
+from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
 from softfloat_ref.oracle.blocks.profile import Profile
@@ -84,6 +85,9 @@ def plan(
     if isinstance(layout, TileLayout):
         return BoxPlan(uncut, 0, two_levels, prod(layout.lead) * layout.count, cuts_inner=False, shape=shape)
     if fmt.size == TENSOR or (fmt.size == AXIS and view.outer == view.inner == 1):
+        if profile.scale_search != "none":
+            name = f"{fmt.name}: profile {profile.name}"
+            raise Error(f"{name} searches scales by the errors of whole blocks, which are cut")
         return BoxPlan(ArrayView(1, size, 1), 1, True, 1)
     if layout.flat and along < len(shape) - 1:  # blocks that span rows of another axis
         return BoxPlan(uncut, 0, two_levels, layout.count, cuts_inner=False, shape=shape)

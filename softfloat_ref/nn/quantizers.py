@@ -83,8 +83,10 @@ def quantizer(spec: TensorFormat) -> Quantizer | None:
     if isinstance(fmt, BlockFormat):
         if fmt.rows > 1:
             raise Error(f"{fmt.name}: training takes blocks of one row, not of {fmt.size_name}")
-        if resolve(fmt, spec.profile)[1].arithmetic == "fp32-inverse":
+        if resolve(fmt, spec.profile)[1].arithmetic in ("fp32-inverse", "fp32-amax"):
             raise Error(f"{fmt.name}: training takes tensor scales that multiply; another profile than {spec.profile}")
+        if fmt.size == TENSOR and resolve(fmt, spec.profile)[1].scale_search != "none":
+            raise Error(f"{fmt.name}: one scale for a tensor is not searched in training; not {spec.profile}")
         return SharedQuantizer(fmt, spec) if fmt.size == TENSOR else BlockQuantizer(fmt, spec)
     if fmt == FP32 and not spec.resolved_policy().flush_inputs:
         return None

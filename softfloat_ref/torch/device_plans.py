@@ -158,6 +158,7 @@ def block_plan(chosen: BlockSetting, source: str) -> BlockPlan | None:
     flushes = profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin)
     specials = profile.nan == "block" and profile.inf in ("block", "largest") and fmt.scale.has_nan
     usual = flushes and specials and profile.no_finite == "zero" and profile.tail in ("pad", "refuse")
+    usual = usual and profile.scale_search == "none" and profile.arithmetic in ARITHMETIC
     narrow = fmt.element.precision <= _MAX_ELEMENT and fmt.rows == 1 and 0 < fmt.size <= _MAX_SIZE
     element = _elements(fmt.element, policy) if usual and narrow and source in SOURCES else None
     by_table = profile.scale_rule not in _ROUNDINGS or fmt.scale == E8M0

@@ -28,9 +28,8 @@ from pages import blocks
 
 import softfloat_ref
 from softfloat_ref.app.main import COMMANDS, cli
-from softfloat_ref.base.tables import from_table
 from softfloat_ref.golden.suites import read_suite
-from softfloat_ref.nn.model_files.layouts import Layout
+from softfloat_ref.nn.model_files.layouts import layout_table
 from softfloat_ref.oracle import requantization
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
 from softfloat_ref.oracle.accumulate.model import summary
@@ -141,7 +140,7 @@ def test_excerpts() -> None:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "toml")], ids=lambda p: str(p.relative_to(TOP)))
-def test_toml(page: Path) -> None:
+def test_toml(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "toml"):
         tables = tomllib.loads(block)
         if "set" in tables:
@@ -169,8 +168,10 @@ def test_toml(page: Path) -> None:
         }
         for name, table in tables.get("pipelines", {}).items():
             assert make_pipeline(define_pipeline(table, name))
-        for name, table in tables.get("layouts", {}).items():
-            assert from_table(Layout, {**table, "name": name}, name)
+        if "layouts" in tables:
+            own = tmp_path / "own.toml"
+            own.write_text(block)
+            assert {x.name for x in layout_table([own]).layouts} >= tables["layouts"].keys()
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
         for name, table in tables.get("approximations", {}).items():

@@ -135,6 +135,8 @@ def test_what_is_refused() -> None:
         sf.quantization_error([1.0], "fp16", axis=0)
     with pytest.raises(sf.Error, match="out of range"):
         sf.quantization_error([1.0], "mxfp8", axis=1)
+    with pytest.raises(sf.Error, match="searches scales by the errors of whole blocks, which are cut"):
+        sf.quantization_error([1.0], "fp4_e2m1@ue4m3/tensor", profile="nvfp4-4over6-mse")
 
 
 # -- bits ------------------------------------------------------------------------------------------------------------
