@@ -27,7 +27,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("make", "what"), REFUSED, ids=[what for _, what in REFUSED])
 def test_refused(make, what: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(Error, match=f"{what} take formats that hide the integer bit, not extf80; s1e15m63 has the same"):
+    with pytest.raises(
+        Error, match=f"{what} take formats that hide the integer bit, not extf80; s1e15m63 has the same"
+    ):
         make()
 
 

@@ -205,6 +205,12 @@ def special_operations() -> Sample:
     ):
         for policy in (None, "p3109", Policy("rdn", nan="propagate")):
             yield [said(evaluate, op, pair, "fp16", None, policy) for pair in itertools.product(few, few)]
+    larger, nans = Policy(nan="propagate-larger"), ((0x7C01, 0x7E00, 0x7F80, 0x7DFF, 0xFE00), (0x7D, 0x7E, 0x7F, 0xFF))
+    for a, b in itertools.product(*nans):
+        yield (
+            evaluate("add", (a, b), ("fp16", "fp8_e5m2"), "fp16", larger),
+            evaluate("add", (b, a), ("fp8_e5m2", "fp16"), "fp16", larger),
+        )
     for op in ("fma", "faa", "clamp"):
         yield [said(evaluate, op, x, "fp16") for x in itertools.product(few[::2], few[1::2], few[::3])]
         yield [said(evaluate, op, x, "fp16", None, "p3109") for x in itertools.product(few[::3], few[2::3], few[::2])]
@@ -350,4 +356,9 @@ def _rows(operations: Mapping[str, Operation]) -> Sample:
         if row.formula is not None:
             operands = (a, b, c, b, a, c, b, b, a)[: row.arity]
             signs = row.formula.values(operands), row.formula.is_sum, row.formula.scaling(1), row.formula.scaling(-3)
-            yield row.formula, row.formula.is_multiply_add, signs, said(row.formula.fraction, (a, c) if row.formula.power else operands)
+            yield (
+                row.formula,
+                row.formula.is_multiply_add,
+                signs,
+                said(row.formula.fraction, (a, c) if row.formula.power else operands),
+            )
