@@ -55,8 +55,10 @@ class Peeled(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Sort key, the best first: more explained cases, then fewer faults, then simpler ones."""
-        return -self.explained, len(self.faults), sum(f.hypothesis.size for f in self.faults)
+        """Sort key, the best first: more explained cases, then fewer faults and conditions, then simpler ones."""
+        names = [f.hypothesis.name for f in self.faults]
+        count = len(names) + sum(WHERE in name for name in names)
+        return -self.explained, count, sum(f.hypothesis.size for f in self.faults)
 
 
 @dataclass(frozen=True)

@@ -170,13 +170,13 @@ def _smaller(terms: Values) -> int:
 
 
 def _below(places: int, what: str) -> str:
-    return f"{places} place{'s' * (places > 1)} below {what}"
+    return f"{places} place{'s' * (places > 1)} below {what}" if places else f"below the last bit of {what}"
 
 
 def _alignment_defects(unit: OperationUnit, formula: Formula) -> Iterator[Hypothesis]:
     """Adders of two operands that lose what alignment shifts out of the smaller one, or do not borrow for it; and
     multiply-adds used as adders, which lose it below a whole product, of one operand only."""
-    for places in _ALIGNED_PLACES:
+    for places in (*_ALIGNED_PLACES, 0):
         yield from _cut_defects(unit, formula, places, "smaller addend", "the smaller operand", "the larger", _smaller)
     fraction = unit.formats[0].mantissa_bits
     for i, places in product((0, 1), sorted({wide + x for wide in (0, fraction) for x in _ALIGNED_PLACES})):

@@ -16,6 +16,8 @@ from softfloat_ref.diagnosis.spaces import P, Space
 MOST: Final = 9  # faults
 _SEARCHED_CASES: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
 _FIRST_FAULTS: Final = 3  # faults that are tried as the first
+_FEWEST_UNDONE: Final = 16  # right answers that others get wrong, and this one right again, without further mismatches
+_UNDONE: Final = 0.9  # of these
 _MANY: Final = 5  # faults, after which no other is tried as the first
 
 
@@ -32,15 +34,16 @@ def peel(
     wrong, agreeing = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
     some = [*spread_out(wrong, _SEARCHED_CASES), *spread_out(agreeing, _SEARCHED_CASES)]
     peeling = _Peeling(space, comparator, some, cache(right), conditions_of)
+    simplifier = Simplifier(space, comparator, some)
     least = single.findings[0].explained if single.findings else 0
     best: Peeled | None = None
     for first in peeling.layer([])[:_FIRST_FAULTS]:
-        several = over(peeling.from_first(first), cases, comparator)
+        several = over(simplifier.several(peeling.from_first(first)), cases, comparator)
         if len(several.faults) > 1 and several.explained > least and (best is None or several.rank < best.rank):
             best = several
         if best is not None and (len(best.faults) >= _MANY or (best.explained == len(cases) and best.plain)):
             break
-    return best if best is None else over(Simplifier(space, comparator, some).several(best.stack), cases, comparator)
+    return best
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,14 @@ class _Peeling(Generic[P]):
         return [f for f in telling if self._gains(f, left)]
 
     def _gains(self, f: Finding, left: Sequence[AnsweredCase]) -> bool:
-        """Whether it explains enough further mismatches of the device, and does not only undo what others do."""
-        pairs = [(c, x) for c, x in zip(self.cases, left, strict=True) if not c.agrees and not x.agrees]
-        return sum(explains(f.hypothesis, c, self.comparator) for c, _ in pairs) >= f.hypothesis.evidence
+        """Whether it explains enough further mismatches of the device, and does not only undo what others do; or
+        undoes nearly all that they do wrongly: a part of the same circuit."""
+        pairs = [(c, x) for c, x in zip(self.cases, left, strict=True) if not x.agrees]
+        wrong, undone = ([c for c, _ in pairs if c.agrees is agrees] for agrees in (False, True))
+        if sum(explains(f.hypothesis, c, self.comparator) for c in wrong) >= f.hypothesis.evidence:
+            return True
+        again = sum(explains(f.hypothesis, c, self.comparator) for c in undone)
+        return again >= _FEWEST_UNDONE and _UNDONE * len(undone) <= again
 
     def left(self, stack: Sequence[Hypothesis]) -> list[AnsweredCase]:
         """The cases, seen as those of a device that is expected to have the faults of the stack."""

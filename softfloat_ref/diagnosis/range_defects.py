@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.hypotheses import WrongCode
-from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, not_random
+from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, not_random, plain
 from softfloat_ref.diagnosis.roundings import Coded, has_one, is_tiny, near_one, rounding
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -113,6 +113,10 @@ def _flags_kept(wrong: Function) -> Function:
     return lambda here, right, x, r, to: (wrong(here, right, x, r, to)[0], right(x, r, to)[1])
 
 
+def _numbers(to: Destination) -> bool:
+    return plain(to) and has_one(to) and to.fmt.mantissa_bits > 0
+
+
 def _fits(to: Destination) -> bool:
     return not_random(to) and has_one(to) and not to.fmt.p3109
 
@@ -149,7 +153,7 @@ _ROWS: Final = (
         "exponent wraps on overflow",
         "wraps the exponent around where it overflows",
         _stored(_wraps_high),
-        _fits,
+        _numbers,
         lambda fmt, right, got: _is_high(fmt, right) and got != fmt.max_code + 1,
     ),
     _Row(

@@ -56,7 +56,10 @@ def _several(d: Diagnosis, peeled: Peeled, unit: Unit) -> list[str]:
     for number, fault in enumerate(peeled.faults, 1):
         of = f"of {left} mismatches" if number == 1 else f"of the other {left}"
         rows.append(f"  {number}. it {fault.hypothesis.description}")
-        rows.append(f"     explains {fault.mismatches} {of}: {fault.hypothesis.name}")
+        share = f"explains {fault.mismatches} {of}"
+        if not fault.mismatches:
+            share = "explains right answers that the faults before it would make wrong"
+        rows.append(f"     {share}: {fault.hypothesis.name}")
         left -= fault.mismatches
     rows += [f"  {row}" for row in d.facts]
     rows += [] if peeled.open is None else ["  not explained, for example:", f"    {case_text(peeled.open, unit)}"]

@@ -32,7 +32,6 @@ from softfloat_ref.diagnosis.roundings import (
     on_bits,
     one_more_code,
     overflow_early,
-    overflow_wrapped,
     rounded_away,
     rounding,
     scaled,
@@ -301,12 +300,6 @@ ROUNDING_DEFECTS: Final = (
         "does not saturate: overflows get the code after the largest",
         rounding(next_code),
         has_another_next_code,
-    ),
-    _Row(
-        "overflow wraps",
-        "does not saturate: overflows get the low bits of what their exponent and fraction would be",
-        rounding(overflow_wrapped),
-        lambda to: plain(to) and to.fmt.has_normals and to.fmt.mantissa_bits > 0,
     ),
     _Row(
         "overflow of the top tie",

@@ -240,17 +240,6 @@ def next_code(here: Traced, right: Function, x: Value, r: int, to: Destination) 
     return code, flags
 
 
-def overflow_wrapped(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
-    """Overflows get the low bits of the code that they would have with more bits of the exponent."""
-    code, flags = right(x, r, to)
-    if x.kind != FINITE or not flags & OVERFLOW:
-        return code, flags
-    shift = exact.top(x) - to.fmt.emin  # to the smallest normal binade, where it is rounded as anywhere above
-    low, _ = right(x._replace(exponent=x.exponent - shift), r, to)
-    wide = (low & to.fmt.magnitude_mask) + (shift << to.fmt.mantissa_bits)
-    return wide & to.fmt.magnitude_mask | low & to.fmt.sign_bit, flags
-
-
 def discarded_bits_raise(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
     """Inexact for discarded bits only, not for an overflow or a flushed number by itself."""
     code, flags = right(x, r, to)

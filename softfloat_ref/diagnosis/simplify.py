@@ -95,7 +95,10 @@ class Simplifier(Generic[P]):
             of_points = [h for p in some if p != space.base and (h := hypothesis(space, p)) is not None]
             return [*others[:first], *of_points, *others[first:]]
 
-        point = needed(space, getattr(joined[-1].model.unit, space.kind), lambda p: fits(with_points([p])))
+        start = getattr(joined[-1].model.unit, space.kind)
+        point = needed(space, start, lambda p: fits(with_points([p])))
+        if len(points) == 1 and space.key(point) == space.key(start):
+            return faults
         apart = with_points(_apart(space, point))
         return apart if fits(apart) else faults
 
@@ -159,7 +162,12 @@ def simpler_choices(space: Space[Any], comparator: Comparator, cases: Sequence[A
             break
     own, name, text = space.differing(point, space.base), space.text(start), space.description(start)
     known = h.name.startswith(name) and h.description.startswith(text)
-    if point == start or not known or not 0 < len(own) <= _MOST_FIELDS or not fits(point, explained):
+    if (
+        space.key(point) == space.key(start)
+        or not known
+        or not 0 < len(own) <= _MOST_FIELDS
+        or not fits(point, explained)
+    ):
         return f
     simpler = h._replace(
         name=fields_text(own) + h.name.removeprefix(name),

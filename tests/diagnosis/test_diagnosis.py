@@ -46,8 +46,6 @@ SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
         (FMA, "no underflow"),
         (TO_E4M3, "NaN code a number"),
         (TO_E4M3, "overflow to the next code"),
-        (TO_E4M3, "overflow wraps"),
-        (VectorSet.make("mul", "fp16", 1200), "overflow wraps"),
         (VectorSet.make("mul", "fp16", 1200), "subnormals normalised of b"),
         (TO_E4M3, "overflow of the top tie"),
         (VectorSet.make("add", "fp8_e4m3", 1200), "overflow of the top tie"),

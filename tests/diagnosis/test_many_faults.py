@@ -8,6 +8,7 @@ counts as the other end, is zero); each kind of special operand taken for each o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from diagnosing import diagnosis, names
@@ -53,6 +54,7 @@ STORED: dict[str, Stored] = {
     "exponent wraps on overflow": lambda e, f: (e & 31) << 10 | f if e > 30 else None,
     "largest exponent a number": lambda e, f: 31 << 10 | f if e == 31 else None,
     "Inf with a fraction": lambda e, f: 31 << 10 | f if e > 30 else None,
+    "overflow keeps its fraction": lambda e, f: 30 << 10 | f if e > 30 else None,
     "overflow is zero": lambda e, f: 0 if e > 30 else None,
     "exponent wraps on underflow": lambda e, f: (e & 31) << 10 | f if e < 1 else None,
     "exponent wraps": lambda e, f: (e & 31) << 10 | f if not 0 < e < 31 else None,
@@ -67,6 +69,33 @@ def test_an_end_of_the_range(name: str) -> None:
     found = diagnosis(MUL, device(UNIT, change=storing(STORED[name])))
     assert found.complete
     assert name in names(found)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        VectorSet.make("convert", "fp32", 1000, out="fp8_e4m3"),
+        VectorSet.make("convert", "fp32", 1000, out="fp8_e5m2"),
+        VectorSet.make("mul", "binary8p3se", 1500),
+        VectorSet.make("convert", "fp32", 1000, out="fp16", policy={"rounding": "sr", "sr_bits": 8}),
+        VectorSet.make("mul", "fp16", 1000),
+    ],
+    ids=["e4m3", "e5m2", "p3109", "stochastic", "mul"],
+)
+def test_exponents_that_wrap_in_formats_of_every_kind(vectors: VectorSet) -> None:
+    """One name for it, with the flags of an overflow, which saturates, becomes infinite or NaN elsewhere."""
+    unit, fmt = vectors.unit, vectors.unit.out
+    inner = OperationUnit(unit.op, unit.formats, replace(fmt, exponent_bits=9), unit.policy)
+
+    def model(inputs: Inputs) -> Output:
+        code, flags = unit.answer(tuple(inputs))
+        low = inner.answer(tuple(inputs))[0]
+        return (code & fmt.sign_bit | low & fmt.magnitude_mask if flags & 4 else code), flags
+
+    found = diagnosis(vectors, model)
+    assert found.complete
+    assert names(found)[0] == "exponent wraps on overflow, flags kept"
 
 
 @pytest.mark.full
