@@ -24,8 +24,9 @@ from softfloat_ref.base.executors import MAX_JOBS
 from softfloat_ref.explanation.scalar import choice_text
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.units import MixedUnit, Unit, options_of
+from softfloat_ref.units import MixedUnit, OperationUnit, Unit, options_of
 from softfloat_ref.units.several import with_places
+from softfloat_ref.units.unit import LETTERS
 from softfloat_ref.workflow.units import default_count
 from softfloat_ref.workflow.verification import LIMIT_S, Stage, Verification
 from softfloat_ref.workflow.verify_module import CommandWords, Watcher, verify_module
@@ -207,6 +208,9 @@ def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...
     from softfloat_ref.app.prove import second_unit  # with all of proof
 
     changed: list[str] = []
+    if isinstance(asked, OperationUnit) and isinstance(unit, OperationUnit) and asked.formats != unit.formats:
+        formats = ",".join(f"{x}={fmt.name}" for x, fmt in zip(LETTERS, unit.formats, strict=False))
+        words = [formats if before == "--fmt" else word for before, word in zip(("", *words), words, strict=False)]
     for name in ("profile", "accumulator", "rule", "policy"):
         ours, theirs = getattr(asked, name, None), getattr(unit, name, None)
         if ours == theirs or theirs is None:

@@ -158,6 +158,34 @@ endmodule
     assert f"prove convert --fmt fp16 --out fp8_e5m2 --round rtz {option}--ports ports.toml unit.sv" in done.stdout
 
 
+@pytest.mark.full
+def test_a_module_whose_operands_have_each_others_formats(tmp_path: Path) -> None:
+    exported = run(
+        "export",
+        "mul",
+        "--fmt",
+        "a=fp8_e5m2,b=fp8_e4m3",
+        "--out",
+        "fp16",
+        "--lang",
+        "sv",
+        "-o",
+        "unit.sv",
+        cwd=tmp_path,
+    )
+    assert exported.returncode == 0, exported.stderr
+    call = ("--out", "fp16", "--top", "unit", "unit.sv", "-n", "300", "--sim", "icarus")
+    done = run("verify", "mul", "--fmt", "a=fp8_e4m3,b=fp8_e5m2", *call, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "reads a as fp8_e5m2 and b as fp8_e4m3: are their formats or their ports exchanged?" in done.stdout
+    verdict = done.stdout.partition("unit is not mul fp8_e4m3, fp8_e5m2 to fp16 rne: ")[2]
+    assert (
+        "unit is mul fp8_e5m2, fp8_e4m3 to fp16 rne with formats of a and b exchanged: proved for every input"
+        in verdict
+    )
+    assert "vectors generate mul --fmt a=fp8_e5m2,b=fp8_e4m3 --out fp16" in verdict
+
+
 def test_the_verdict_has_what_is_known_of_mismatches_that_nothing_explains(tmp_path: Path) -> None:
     text = ABS.replace("] result", "] result, output nv").replace("endmodule", "assign nv = a == 8'h41 || a == 8'hb6;")
     done = verified(tmp_path, f"{text}endmodule\n", "--no-prove")
