@@ -142,6 +142,22 @@ def test_mlx_affine(bits: int, group: int, tmp_path: Path) -> None:
 
 
 @needs_safetensors
+def test_a_sum_is_rounded_once(tmp_path: Path) -> None:
+    """192 (1 + 2^-23) is halfway between two FP32 numbers; FP64 loses the 2^-60 by which the sum is less."""
+    members = {
+        "m.weight": ("u32", (1, 8), bytes([192] * 32)),
+        "m.scales": ("fp32", (1, 1), np.float32(1 + 2.0**-23).tobytes()),
+        "m.biases": ("fp32", (1, 1), np.float32(-(2.0**-60)).tobytes()),
+    }
+    own = tmp_path / "own.toml"
+    own.write_text('[layouts.mine]\nlike = "mlx-affine"\nelements = "u8"\nblock = [1, 32]\n')
+    (t,) = tensors(save(tmp_path / "m.safetensors", members), [own])
+    assert t.values()[0, 0] == np.float32(192 + 2.0**-16)
+    assert t.values(exactly=True)[0, 0] == 192 * (1 + 2.0**-23)
+    assert t.values(arithmetic="producer")[0, 0] == np.float32(192 + 2.0**-15)  # MLX: the product is rounded first
+
+
+@needs_safetensors
 @pytest.mark.parametrize("shape", [(130, 80), (128, 64), (3, 16), (300, 336)])
 def test_swizzled_scales(shape: tuple[int, int], tmp_path: Path) -> None:
     """NVIDIA's tiles: the scale of row r and block c is byte (r % 32) 16 + (r // 32) 4 + c of its tile of 128 by 4."""
