@@ -33,7 +33,7 @@ def ordinaries(fmt: Format, i: NDArray[np.uint64], e: NDArray[np.int64], signed:
         return _encoded(fmt, i, e, signed)
     # The codes of normal numbers are their exponents and fractions.
     m, mask = u(fmt.mantissa_bits), u((1 << fmt.mantissa_bits) - 1)
-    codes = (u(fmt.min_normal_code) + ((e - fmt.emin).astype(u) << m)) + (_words(i) & mask)
+    codes: NDArray[np.uint64] = (u(fmt.min_normal_code) + ((e - fmt.emin).astype(u) << m)) + (_words(i) & mask)
     others = (e < fmt.emin) | (codes > u(fmt.max_code))
     if signed and fmt.signed:
         codes |= (i >> u(1) & u(1)) * u(fmt.sign_bit)

@@ -74,12 +74,12 @@ def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
 
 def _parts(vectors: VectorSet, first: int, compiled: bool = True) -> Iterator[_Part]:
     """The cases from a part on, where each line is made by itself, or cases are drawn in arrays."""
-    cursor, cases = TagCursor(vectors), vectors.cases
-    if compiled and cases.in_arrays and cases.drawn_in_arrays:
+    cursor, drawn = TagCursor(vectors), vectors.cases
+    if compiled and drawn.in_arrays and drawn.drawn_in_arrays:
         for number in range(first, -(-vectors.count // CASES_A_PART)):
             start = number * CASES_A_PART
             size = min(CASES_A_PART, vectors.count - start)
-            yield number, cases.rows(start, size), cursor.take(start, size)
+            yield number, drawn.rows(start, size), cursor.take(start, size)
         return
     rest = islice(iter(vectors.inputs()), first * CASES_A_PART, None)
     for number in count(first):
@@ -118,9 +118,7 @@ def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tupl
         raise RuntimeError(f"case {number} is not in any chunk that was generated")
 
 
-def _numbered_batch(
-    vectors: VectorSet, part: int, cases: Any, runs: list[Run], compiled: bool = True
-) -> NumberedBatch:
+def _numbered_batch(vectors: VectorSet, part: int, cases: Any, runs: list[Run], compiled: bool = True) -> NumberedBatch:
     if compiled and vectors.cases.in_arrays and (codes := _codes(vectors, cases)) is not None:
         return NumberedBatch(part, len(cases), Batch(vectors.fields, runs, codes=codes), [])
     cases = [tuple(case) for case in cases.tolist()] if hasattr(cases, "tolist") else cases

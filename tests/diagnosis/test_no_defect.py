@@ -53,6 +53,7 @@ from softfloat_ref.units import (
     Unit,
     VectorUnit,
 )
+from softfloat_ref.units.pipelines import make_pipeline, named_pipelines
 
 _PART: dict[str, Any] = {
     "first": 0x3E,
@@ -201,6 +202,17 @@ def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
             f"vector function {name}",
             [
                 lambda n=name, f=fmt, p=p, m=more: VectorUnit.make(n, f, None, p, length=4, **m)  # type: ignore[misc]
+                for fmt in ("bf16", "fp8_e5m2", "fp8_e4m3")
+                for p in policies
+            ],
+        )
+    for name, pipeline in named_pipelines().items():
+        sizes = {x: 3 for x in ("length", "depth") if x in pipeline.options}
+        policies = ("ieee", {"flush_inputs": True, "rounding": "rup"}, {"rounding": "sr", "sr_bits": 5})
+        yield (
+            f"pipeline {name}",
+            [
+                lambda n=name, f=fmt, p=p, m=sizes: make_pipeline(n, f, policy=p, steps=True, **m)  # type: ignore[misc]
                 for fmt in ("bf16", "fp8_e5m2", "fp8_e4m3")
                 for p in policies
             ],

@@ -57,7 +57,13 @@ def test_another_choice_in_a_step_is_named(name: str) -> None:
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     "name",
-    ["step difference left out", "sticky dropped in step total", "a * (1 / b) in step y", "lanes reversed"],
+    [
+        "step difference left out",
+        "sticky dropped in step total",
+        "a * (1 / b) in step y",
+        "lanes reversed",
+        "sticky dropped in every step",
+    ],
 )
 def test_a_defect_of_a_step_is_named(name: str) -> None:
     found = diagnosis(VECTORS, defect(VECTORS, name))

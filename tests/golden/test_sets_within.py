@@ -31,6 +31,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     "integer_dot": ({"op": "integer_dot", "fmt": "a=u8,b=i8"}, "every a in 1..200 and every b is not zero and c = 0"),
     "matmul": ({"op": "matmul", "fmt": "fp8_e4m3", "k": 2, "m": 2, "n": 2}, "every a is finite and any b is zero"),
     "vector": ({"op": "softmax", "fmt": "bf16", "length": 4}, "every x in -8..8"),
+    "pipeline": ({"op": "stepwise_softmax", "fmt": "bf16", "length": 4, "steps": True}, "every x in -8..8"),
     "block_operation": ({"op": "block_add", "fmt": "mxfp4"}, "a_scale <= b_scale and every a is not zero"),
     "affine_quantize": ({"op": "quantize", "fmt": "qint8"}, "value is finite and zero_point = 0"),
     "affine_dequantize": ({"op": "dequantize", "fmt": "qint8"}, "scale in 0.5..2"),

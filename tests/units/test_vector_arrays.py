@@ -191,3 +191,23 @@ def test_lines_of_codes_are_those_of_tuples() -> None:
     assert bytes(one.words) == bytes(other.words)
     first, second = (x.of(fields[:2]) for x in (one, other))
     assert bytes(first.words) == bytes(second.words)
+
+
+@pytest.mark.parametrize("rounding", ["rne", "rtz", "rup"])
+def test_shares_just_below_one(rounding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of scores that are sums, with errors: the largest far above the others is below one, whatever they are."""
+    left: list[int] = []
+    evaluate = vector_functions.evaluate
+
+    def counted(*arguments: Any) -> Any:
+        results = evaluate(*arguments)
+        left.append(int(results.left.sum()))
+        return results
+
+    monkeypatch.setattr(vector_functions, "evaluate", counted)
+    policy = Policy(rounding)  # type: ignore[arg-type]
+    unit = VectorUnit.make("attention_scores", "bf16", "bf16", policy, length=3, depth=3)
+    q, keys = [1.0078125, 3e-3, 1.3], [[77.0, -5e-4, 9.5], [-60.0, 3e-5, 2.0], [1e-5, 40.0, -9.5]]
+    rows = arrays.encode(np.array([[*q, *np.roll(keys, turn, 0).ravel(), 0.7] for turn in range(3)]), "bf16")
+    same(unit, rows.astype(np.uint64))
+    assert left == [0]

@@ -141,6 +141,7 @@ def _shares(
     bits, union = setting[BITS], 0
     total, even = count + others, count & (count - 1) == 0
     just_below = even and not loose and others < 0.5 * count  # then the largest lanes are just below 1 / count
+    just_below |= count == 1 and numbers > 1 and others < 0.5  # no share of several is one, whatever the errors
     for j in range(powers.size):
         distance, exact = powers[j], 0
         if distance == -np.inf:

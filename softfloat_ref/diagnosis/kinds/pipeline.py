@@ -13,6 +13,7 @@ from softfloat_ref.diagnosis.hypotheses import SHARE, AnsweredCase, Hypothesis, 
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, kind_of, register
 from softfloat_ref.diagnosis.lane_defects import lane_defects, lanes_suggested_by
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.steps import Change, Function, Traced
@@ -66,6 +67,8 @@ class PipelineSpace(Space[PipelineUnit]):
                 yield _in_step(unit, stage, h)
         if unit.last.lanes > 1:
             yield from lane_defects(unit, unit.last.lanes)
+        for h in stepped_defects(unit):  # of a rounding that all steps share
+            yield h._replace(name=f"{h.name} in every step", description=f"{h.description}, in every step")
 
     def suggested_of(self, unit: PipelineUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return lanes_suggested_by(unit, cases)
