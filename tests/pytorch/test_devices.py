@@ -29,18 +29,9 @@ setting: Any = pytest.importorskip("softfloat_ref.arrays.block_setting").setting
 
 FP32 = CATALOGUE["fp32"]
 LOOPS = "softfloat_ref.torch.triton_loops"
-FORMATS = [
-    "fp8_e4m3",
-    "fp8_e5m2",
-    "fp4_e2m1",
-    "fp6_e3m2",
-    "fp8_e4m3fnuz",
-    "mx_int8",
-    "bf16",
-    "fp16",
-    "tf32",
-    "s1e6m1b46",
-]
+NAMED = [name for name in CATALOGUE if device_plans.scalar_plan(CATALOGUE[name], Policy(), "bf16")]
+FORMATS = ["mx_int8" if name == "int8" else name for name in NAMED]
+FORMATS += ["s1e6m1b46", "s1e5m2fn", "s1e4m3finite", "binary8p4se", "binary8p3sf", "i4"]
 POLICIES = [{"rounding": r} for r in ROUNDINGS if not r.startswith("sr")]
 POLICIES += [{"overflow": str(o)} for o in Overflow] + [{"flush_inputs": True}, {"nan": "overflow-signed"}]
 SIXTEEN = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -116,6 +107,11 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> Any:
             return fake_quantize(x, fmt, **options)
 
     return run
+
+
+def test_most_formats_have_a_kernel() -> None:
+    without = ["fp32", "fp64", "fp128", "extf80", "dlfloat16", "e8m0", "ue4m3", "ue5m3", "i32", "i64"]
+    assert {*CATALOGUE} - {*NAMED} == {*without, "u8", "u16", "u32", "u64"}
 
 
 # -- scalar formats ----------------------------------------------------------------------------------------------------
