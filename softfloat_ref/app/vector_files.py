@@ -181,7 +181,7 @@ def verify_folders(folders: Sequence[str], sample: int | None, every: bool, mode
 def _reports(folder: str, sample: int | None, every: bool, models: Sequence[str]) -> Iterator[tuple[str, VerifyReport]]:
     if Path(folder, SUITE).exists():
         if models:
-            raise Error(f"{folder}: holds a suite, which has no operands of tensors; leave --source out")
+            raise Error(f"{folder}: holds a suite, which has no operands of tensors; leave --from out")
         yield from verify_suite(Path(folder), sample, every)
     else:
         yield folder, verify(folder, sample, every, progress, models)

@@ -181,7 +181,7 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
 @base_option
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {MAX_ORACLE_LINES}.")
-@click.option("--source", "models", multiple=True, metavar="MODEL", help="Compare operands with the model's tensors.")
+@click.option("--from", "models", multiple=True, metavar="MODEL", help="Compare operands with the model's tensors.")
 @request_options
 def verify_vectors(
     request: UnitRequest,
@@ -210,7 +210,7 @@ def verify_vectors(
         raise Error("--sample N and --every contradict each other")
     if folders == ("-",):
         if sample is not None or every or models:
-            raise Error("--sample, --every and --source are for folders")
+            raise Error("--sample, --every and --from are for folders")
         if golden is not None:
             why = "--golden has its own operation, formats and policy"
             if op is not None:

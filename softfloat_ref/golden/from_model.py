@@ -12,7 +12,7 @@ import numpy as np
 
 from softfloat_ref.arrays import blocks, convert
 from softfloat_ref.base.errors import Error, counted, unknown
-from softfloat_ref.golden.operands import MAX_CODES, TensorOperands, TensorSource, operand_fields
+from softfloat_ref.golden.operands import MAX_CODES, OperandTensor, TensorOperands, operand_fields
 from softfloat_ref.nn.model_files import ModelTensor, tensors
 from softfloat_ref.nn.model_files.quantized import LayoutTensor, Span
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat
@@ -37,7 +37,7 @@ class _Operand(NamedTuple):
     """A tensor for a field. fmt: of the operands; second: the second-level scale of the whole tensor, an FP32 code;
     as_stored: whether operands are the codes in the file."""
 
-    source: TensorSource
+    origin: OperandTensor
     tensor: ModelTensor
     fmt: Format | BlockFormat
     second: int
@@ -56,7 +56,7 @@ def operands_of_tensors(unit: Unit, places: Sequence[str], count: int | None, us
     """The operands of `count` cases of a quantizer, a dot product or a matrix product, by default of all that the
     tensors give, up to `usual`. places: FIELD=FILE::TENSOR, for a unit of one such field also FILE::TENSOR. Raises
     Error."""
-    found = {x.source.field: x for x in (_found(unit, place) for place in places)}
+    found = {x.origin.field: x for x in (_found(unit, place) for place in places)}
     names = _names(unit)
     if len(found) != len(places) or set(found) != set(names):
         raise Error(f"{unit.name}: give a tensor for each of {', '.join(names)}: {names[0]}=FILE{SEPARATOR}TENSOR")
@@ -68,7 +68,7 @@ def operands_of_tensors(unit: Unit, places: Sequence[str], count: int | None, us
         if count > len(lines):
             raise Error(f"{unit.name}: the tensors give {counted(len(lines), 'case')}, not {count}")
         lines = lines[:count]
-    return TensorOperands(tuple(found[name].source for name in names), lines)
+    return TensorOperands(tuple(found[name].origin for name in names), lines)
 
 
 def difference(unit: Unit, stored: TensorOperands, models: Sequence[str]) -> str:
@@ -76,16 +76,16 @@ def difference(unit: Unit, stored: TensorOperands, models: Sequence[str]) -> str
     Error."""
     listed = [(model, {t.name for t in tensors(model)}) for model in models]
     places = []
-    for source in stored.sources:
-        having = [model for model, names in listed if source.tensor in names]
-        model = next((x for x in having if Path(x).name == source.file), next(iter(having), None))
+    for origin in stored.tensors:
+        having = [model for model, names in listed if origin.tensor in names]
+        model = next((x for x in having if Path(x).name == origin.file), next(iter(having), None))
         if model is None:
             raise unknown(
-                f"tensor in {', '.join(models)}:", source.tensor, sorted(set().union(*(x for _, x in listed)))
+                f"tensor in {', '.join(models)}:", origin.tensor, sorted(set().union(*(x for _, x in listed)))
             )
-        places.append(f"{source.field}={model}{SEPARATOR}{source.tensor}")
+        places.append(f"{origin.field}={model}{SEPARATOR}{origin.tensor}")
     own = operands_of_tensors(unit, places, len(stored.lines), 0)
-    for mine, theirs in zip(own.sources, stored.sources, strict=True):
+    for mine, theirs in zip(own.tensors, stored.tensors, strict=True):
         if mine.sha256 != theirs.sha256:
             return f"{theirs.tensor}: its values in {mine.file} are not those of {theirs.file}, by their SHA-256"
     return "" if own.lines == stored.lines else "the operands are not those that the tensors give"
@@ -120,8 +120,8 @@ def _found(unit: Unit, place: str) -> _Operand:
     rule = f" by profile {profile.name}" if profile else ", to nearest even"
     taken = "values" if isinstance(unit, QuantizeUnit) else "codes and scales" if as_stored else f"{fmt.name}{rule}"
     shape = "x".join(map(str, tensor.shape))
-    source = TensorSource(field, Path(file).name, tensor.name, shape, tensor.fmt, taken, digest)
-    return _Operand(source, tensor, fmt, second, as_stored)
+    origin = OperandTensor(field, Path(file).name, tensor.name, shape, tensor.fmt, taken, digest)
+    return _Operand(origin, tensor, fmt, second, as_stored)
 
 
 def _scanned(tensor: ModelTensor) -> tuple[str, float]:
@@ -159,17 +159,17 @@ def _blocks(unit: QuantizeUnit, operand: _Operand) -> Iterator[Line]:
         raise Error(f"{unit.block.name}: operands of tensors are blocks of one row")
     second = (operand.second,) if unit.two_levels else ()
     for i in range(operand.rows):
-        codes = _exactly(operand.row(i), unit.values, operand.source)
+        codes = _exactly(operand.row(i), unit.values, operand.origin)
         for block in _pieces(codes, unit.block.size):
             yield (*block.tolist(), *second)
 
 
-def _exactly(x: Array, fmt: Format, source: TensorSource) -> Array:
+def _exactly(x: Array, fmt: Format, origin: OperandTensor) -> Array:
     """The codes of values that the format has. Raises Error for others."""
     codes: Array = convert.encode(x, fmt)
     same = convert.to_float64(convert.Source(codes, fmt)) == x
     if not (same | np.isnan(x)).all():
-        raise Error(f"{source}: has values that are not {fmt.name}'s; choose the format of the values by --out")
+        raise Error(f"{origin}: has values that are not {fmt.name}'s; choose the format of the values by --out")
     return codes
 
 
@@ -184,7 +184,7 @@ def _pieces(x: Array, size: int) -> Array:
 def _products(dot: DotUnit, found: dict[str, _Operand], a_rows: range, b_rows: range) -> Iterator[Line]:
     """Rows of a by rows of b, in pieces of k; rows that are not there are zeros, and so is c."""
     if found["a"].tensor.shape[-1] != found["b"].tensor.shape[-1]:
-        shapes = " and ".join(f"{x.source} {x.source.shape}" for x in found.values())
+        shapes = " and ".join(f"{x.origin} {x.origin.shape}" for x in found.values())
         raise Error(f"{shapes}: rows of a and b must have one length")
     sides = [_side(found[name], rows, dot.k) for name, rows in (("a", a_rows), ("b", b_rows))]
     zeros = (0,) * (len(a_rows) * len(b_rows))

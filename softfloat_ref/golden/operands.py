@@ -1,4 +1,4 @@
-"""Operands that a set takes from tensors, stored with their sources, so that a manifest still defines the set alone."""
+"""Operands that a set takes from tensors, stored with where they come from: a manifest still defines its set alone."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TEXTS: Final = ("field", "file", "tensor", "shape", "stored", "taken", "sha256"
 
 
 @dataclass(frozen=True)
-class TensorSource:
-    """Where a field's operands come from. stored: the format of the tensor in its file; taken: how its values become
-    operands; sha256: of all its values, as little-endian FP32 (FP64, if they are) in C order."""
+class OperandTensor:
+    """The tensor that a field's operands come from. stored: the format of the tensor in its file; taken: how its
+    values become operands; sha256: of all its values, as little-endian FP32 (FP64, if they are) in C order."""
 
     field: str
     file: str
@@ -40,36 +40,36 @@ class TensorSource:
 class TensorOperands:
     """The operands of a set's cases, in their order, and the tensors that they come from."""
 
-    sources: tuple[TensorSource, ...]
+    tensors: tuple[OperandTensor, ...]
     lines: tuple[Line, ...]
 
     def check(self, unit: Unit) -> None:
         """Raise Error if these are not operands of the unit."""
         widths = [f.width for f in operand_fields(unit) for _ in range(f.lanes)]
-        if not self.lines or not self.sources or len(widths) * len(self.lines) > MAX_CODES:
-            raise Error(f"operands of tensors: at least a case and a source, and at most {MAX_CODES} codes")
+        if not self.lines or not self.tensors or len(widths) * len(self.lines) > MAX_CODES:
+            raise Error(f"operands of tensors: at least a case and a tensor, and at most {MAX_CODES} codes")
         for line in self.lines:
             if len(line) != len(widths) or any(code >> width for code, width in zip(line, widths, strict=True)):
                 raise Error(f"operands of tensors: a line does not have the {len(widths)} codes of {unit.name}")
 
     def to_dict(self) -> dict[str, Any]:
         lines = [" ".join(f"{code:x}" for code in line) for line in self.lines]
-        return {"sources": [asdict(x) for x in self.sources], "lines": lines}
+        return {"tensors": [asdict(x) for x in self.tensors], "lines": lines}
 
     @staticmethod
     def from_dict(table: Mapping[str, Any]) -> TensorOperands:
         """What a manifest stores. Raises Error."""
-        sources, lines = table["sources"], table["lines"]
-        if not isinstance(sources, list) or not isinstance(lines, list) or len(lines) > MAX_CODES:
-            raise Error("operands of tensors: sources and lines must be lists")
+        tensors, lines = table["tensors"], table["lines"]
+        if not isinstance(tensors, list) or not isinstance(lines, list) or len(lines) > MAX_CODES:
+            raise Error("operands of tensors: tensors and lines must be lists")
         for line in lines:
             if not isinstance(line, str) or not re.fullmatch(r"[0-9a-f]{1,64}( [0-9a-f]{1,64})*", line):
                 raise Error("operands of tensors: a line is not of hexadecimal codes")
-        for x in sources:
+        for x in tensors:
             if not isinstance(x, dict) or x.keys() != set(_TEXTS) or not all(isinstance(v, str) for v in x.values()):
-                raise Error(f"operands of tensors: a source has the texts {', '.join(_TEXTS)}")
+                raise Error(f"operands of tensors: a tensor has the texts {', '.join(_TEXTS)}")
         codes = (tuple(int(code, 16) for code in line.split(" ")) for line in lines)
-        return TensorOperands(tuple(TensorSource(**x) for x in sources), tuple(codes))
+        return TensorOperands(tuple(OperandTensor(**x) for x in tensors), tuple(codes))
 
 
 def operand_fields(unit: Unit) -> list[Field]:
@@ -86,6 +86,7 @@ def cases_of_tensors(kind: type[Cases]) -> type[Cases]:
         near_carry: ClassVar[bool] = False
         streams: ClassVar[dict[str, int]] = {}
         chunked = False
+        drawn_in_arrays = False
 
         def check(self) -> None:
             super().check()

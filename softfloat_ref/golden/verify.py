@@ -89,7 +89,7 @@ def verify(
     vectors = stored_set(folder, manifest)
     report = VerifyReport(vectors.name, manifest["count"])
     if models and (isinstance(vectors, TraceSet) or vectors.operands is None):
-        raise Error(f"{folder}: has no operands of tensors; leave --source out")
+        raise Error(f"{folder}: has no operands of tensors; leave --from out")
     if isinstance(vectors, TraceSet):
         return _verify_trace(folder, manifest, vectors, sample, every, progress)
     report.noun = vectors.cases.noun
@@ -107,9 +107,9 @@ def verify(
 def _operands_note(vectors: VectorSet, models: Sequence[str], add: Callable[[str], None]) -> str:
     """What is known of operands of tensors: they are compared if there are models."""
     assert vectors.operands is not None
-    names = ", ".join(dict.fromkeys(str(x) for x in vectors.operands.sources))
+    names = ", ".join(dict.fromkeys(str(x) for x in vectors.operands.tensors))
     if not models:
-        return f"; operands of {names} not compared with it (--source)"
+        return f"; operands of {names} not compared with it (--from)"
     from softfloat_ref.golden.from_model import difference
 
     if wrong := difference(vectors.unit, vectors.operands, models):

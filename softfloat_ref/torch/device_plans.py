@@ -159,6 +159,8 @@ def block_plan(chosen: BlockSetting, source: str) -> BlockPlan | None:
     specials = profile.nan == "block" and profile.inf in ("block", "largest") and fmt.scale.has_nan
     usual = flushes and specials and profile.no_finite == "zero" and profile.tail in ("pad", "refuse")
     usual = usual and profile.scale_search == "none" and profile.arithmetic in ARITHMETIC
+    if profile.two_levels and policy.flush_inputs and source == "fp16":
+        return None  # its subnormals, which are flushed, are normal in FP32
     narrow = fmt.element.precision <= _MAX_ELEMENT and fmt.rows == 1 and 0 < fmt.size <= _MAX_SIZE
     element = _elements(fmt.element, policy) if usual and narrow and source in SOURCES else None
     by_table = profile.scale_rule not in _ROUNDINGS or fmt.scale == E8M0
@@ -208,7 +210,8 @@ def _rounded_scale(chosen: BlockSetting) -> Numbers | None:
     policy = scale_policy(_ROUNDINGS[profile.scale_rule], False)
     plain = plans.is_plain(scale, policy, FP64) and not scale.twos_complement
     in_fp32 = profile.arithmetic == "exact" or profile.scale_rule == "rne"
-    return _numbers(scale, policy) if plain and in_fp32 and profile.scale_high == "largest" else None
+    narrow = scale.precision <= FP32.precision  # so that quotients have enough bits
+    return _numbers(scale, policy) if plain and narrow and in_fp32 and profile.scale_high == "largest" else None
 
 
 def _low_scales(scale: Format, chosen: BlockSetting) -> tuple[int, int]:

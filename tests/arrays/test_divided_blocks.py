@@ -125,11 +125,11 @@ CASES: list[tuple[str, str | None, dict[str, Any]]] = [
     ("mxfp6_e3m2", "quark-mx", {}),
     ("mxfp8", "quark-mxfp8", {}),
     ("fp8_e4m3@fp32/32", "deepseek-fp8", {}),
-    ("mxint8", "modelopt-mxfp4", {}),  # no negative zero to set
+    ("mxint8", "modelopt-mxfp4,formats=*", {}),  # no negative zero to set
     ("fp4_e2m1@ue4m3/16", "compressed-tensors-nvfp4,negative_zero=set-given,special_codes=nan,inf=block", {}),
     ("nvfp4", "compressed-tensors-nvfp4,scale_low=smallest-normal,zero_block=smallest", {}),
-    ("fp8_e5m2@fp16/16", "modelopt-nvfp4,overflow=sat-none", {}),  # quotients of Inf
-    ("fp8_e5m2@bf16/16", "modelopt-nvfp4,flush=element,negative_zero=drop", {}),
+    ("fp8_e5m2@fp16/16", "modelopt-nvfp4,overflow=sat-none,formats=*", {}),  # quotients of Inf
+    ("fp8_e5m2@bf16/16", "modelopt-nvfp4,flush=element,negative_zero=drop,formats=*", {}),
     ("nvfp4", "modelopt-nvfp4", {"rounding": "rup"}),
     ("nvfp4", "compressed-tensors-nvfp4", {"rounding": "sr", "sr_bits": 4}),
     ("fp8_e4m3@fp32/32", "deepseek-fp8", {"rounding": "rto"}),

@@ -151,9 +151,9 @@ def test_a_changed_manifest_is_refused(model: str, tmp_path: Path) -> None:
         {"lines": ["x"]},
         {"lines": []},
         {"lines": "0"},
-        {"sources": []},
-        {"sources": [5]},
-        {"sources": [{"field": 5}]},
+        {"tensors": []},
+        {"tensors": [5]},
+        {"tensors": [{"field": 5}]},
     ):
         path.write_text(json.dumps(table | {"set": table["set"] | {"operands": table["set"]["operands"] | change}}))
         with pytest.raises(Error, match="operands of tensors"):
@@ -191,11 +191,11 @@ def test_the_commands(model: str, tmp_path: Path) -> None:
         "vectors", "generate", "quantize", "--fmt", "mxfp8", "--from", f"{model}::weight", "-o", "q", cwd=tmp_path
     )
     assert made.returncode == 0
-    done = here("vectors", "verify", "q", "--source", model, cwd=tmp_path)
+    done = here("vectors", "verify", "q", "--from", model, cwd=tmp_path)
     assert done.returncode == 0
     assert "operands compared with layer.npz::weight" in done.stderr
     refused = here("vectors", "generate", "riscv-zfh", "--from", f"{model}::weight", "-o", "r", cwd=tmp_path)
     assert refused.stderr == "softfloat-ref: a suite has sets of many operands; leave --from out\n"
     here("vectors", "generate", "add", "--fmt", "fp16", "-n", "10", "-o", "add", cwd=tmp_path)
-    refused = here("vectors", "verify", "add", "--source", model, cwd=tmp_path)
-    assert refused.stderr == "softfloat-ref: add: has no operands of tensors; leave --source out\n"
+    refused = here("vectors", "verify", "add", "--from", model, cwd=tmp_path)
+    assert refused.stderr == "softfloat-ref: add: has no operands of tensors; leave --from out\n"

@@ -29,27 +29,19 @@ setting: Any = pytest.importorskip("softfloat_ref.arrays.block_setting").setting
 
 FP32 = CATALOGUE["fp32"]
 LOOPS = "softfloat_ref.torch.triton_loops"
-FORMATS = [
-    "fp8_e4m3",
-    "fp8_e5m2",
-    "fp4_e2m1",
-    "fp6_e3m2",
-    "fp8_e4m3fnuz",
-    "mx_int8",
-    "bf16",
-    "fp16",
-    "tf32",
-    "s1e6m1b46",
-]
+NAMED = [name for name in CATALOGUE if device_plans.scalar_plan(CATALOGUE[name], Policy(), "bf16")]
+FORMATS = ["mx_int8" if name == "int8" else name for name in NAMED]
+FORMATS += ["s1e6m1b46", "s1e5m2fn", "s1e4m3finite", "binary8p4se", "binary8p3sf", "i4"]
 POLICIES = [{"rounding": r} for r in ROUNDINGS if not r.startswith("sr")]
 POLICIES += [{"overflow": str(o)} for o in Overflow] + [{"flush_inputs": True}, {"nan": "overflow-signed"}]
 SIXTEEN = {"bf16": torch.bfloat16, "fp16": torch.float16}
-PRODUCERS_FORMATS = {"nvfp4": "nvfp4", "mxfp8": "mxfp8", "deepseek": "fp8_e4m3@fp32/32", "p3109": "fp8_e4m3@fp32/32"}
-OWN_WAY = ("p3109", "msfp")  # profiles without a kernel: what they do with NaN and Inf
+PROFILE_FORMATS = {"nvfp4": "nvfp4", "mxfp8": "mxfp8", "deepseek": "fp8_e4m3@fp32/32", "dse": "s1e4m3@e8m0/32"}
+# Profiles without a kernel: for what they do with NaN and Inf, and for their search of the scale.
+WITHOUT = ("p3109", "msfp", "nvfp4-4over6-mse", "nvfp4-4over6-mae", "nvfp4-4over6-max")
 
 
 def format_of(profile: str) -> str:
-    return next((fmt for word, fmt in PRODUCERS_FORMATS.items() if word in profile), "mxfp4")
+    return next((fmt for word, fmt in PROFILE_FORMATS.items() if word in profile), "mxfp4")
 
 
 def bits(x: Any) -> Any:
@@ -118,6 +110,11 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
+def test_most_formats_have_a_kernel() -> None:
+    without = ["fp32", "fp64", "fp128", "extf80", "dlfloat16", "e8m0", "ue4m3", "ue5m3", "i32", "i64"]
+    assert {*CATALOGUE} - {*NAMED} == {*without, "u8", "u16", "u32", "u64"}
+
+
 # -- scalar formats ----------------------------------------------------------------------------------------------------
 
 
@@ -156,7 +153,7 @@ def test_policies_near_ties(on_device: Any, name: str, policy: dict[str, Any]) -
 
 @pytest.mark.extra("triton")
 @pytest.mark.full(keep=3)
-@pytest.mark.parametrize("profile", [name for name in PROFILES if name not in OWN_WAY])
+@pytest.mark.parametrize("profile", [name for name in PROFILES if name not in WITHOUT])
 def test_profiles(on_device: Any, profile: str) -> None:
     fmt = format_of(profile)
     size = get_block_format(fmt).size
@@ -253,7 +250,7 @@ def test_the_kernels_compile_for_a_gpu() -> None:
         ("fp8_e4m3", {"round": "sr", "sr_bits": 8, "seed": 1, "key": "x"}, "fp8_e4m3 with these options has no kernel"),
         ("fp8_e4m3", {"clip": True}, "fp8_e4m3 with these options has no kernel"),
         ("qint8", {}, "qint8 with these options has no kernel"),
-        ("mxfp8", {"profile": "p3109,nan=error"}, "mxfp8_e4m3 with these options has no kernel"),
+        ("mxfp8", {"profile": "p3109,nan=error,formats=*"}, "mxfp8_e4m3 with these options has no kernel"),
         ("fp64", {}, "fp64 with these options has no kernel"),
         ("fp8_e4m3", {}, "triton is not installed"),
         ("mxfp8", {}, "triton is not installed"),
