@@ -11,3 +11,7 @@ __all__ = [
     "specialization",
     "write_library",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

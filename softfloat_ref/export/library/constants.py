@@ -88,10 +88,10 @@ def format_constants(fmt: Format, own: LibraryPolicy) -> str:
     """The fields of core_format."""
     policy = own.policy
     t, encode, rule = target(fmt, policy), encoder(fmt, policy), policy.nan_rule
-    infinite = [encode(Value(INF, sign))[0] for sign in (0, 1)]
+    infinite = [encode(Value(INF, sign), 0)[0] for sign in (0, 1)]
     lines = [
         f"{fmt.width}, {fmt.mantissa_bits}, {fmt.bias}, CORE_NAN_{_NAN_AT[fmt.nan]}, {int(fmt.infinity)}",
-        f"{_hex(fmt.max_code)}, {_hex(fmt.quiet_bit)}, {int(fmt.signaling)}, {_hex(encode(GENERATED)[0])}",
+        f"{_hex(fmt.max_code)}, {_hex(fmt.quiet_bit)}, {int(fmt.signaling)}, {_hex(encode(GENERATED, 0)[0])}",
         f"{_hex(t.beyond_positive)}, {_hex(t.beyond_negative)}, {_hex(infinite[0])}, {_hex(infinite[1])}",
         f"CORE_NAN_{'GENERATED' if rule.has_code(fmt) else _PROPAGATE[rule.propagate]}, {int(rule.first_last)}, "
         f"{int(rule.no_payload)}",
