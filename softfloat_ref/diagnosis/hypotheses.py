@@ -108,6 +108,7 @@ class Comparator(NamedTuple):
     flags: int  # those that are compared
     formats: tuple[Format | None, ...]  # of the results' codes
     leaves_out: bool  # whether there may be codes that are not compared
+    is_plain: bool = False  # whether the first code is compared bit by bit
     judge: UlpJudge | KappaJudge | None = None  # where an error is allowed
 
     @staticmethod
@@ -116,7 +117,8 @@ class Comparator(NamedTuple):
         flags = tolerance.flags if unit.has_flags and has_flags else 0
         leaves_out = tolerance.any_elements or bool(tolerance.absent)
         own = flags if judge is None else flags & FLAGS
-        return Comparator(unit, tolerance, own, unit.result_formats, leaves_out, judge)
+        is_plain = not leaves_out and tolerance.nan == CompareNan.EXACT and bool(unit.result_formats)
+        return Comparator(unit, tolerance, own, unit.result_formats, leaves_out, is_plain, judge)
 
     def __call__(self, output: Output) -> Output:
         """The part of a model's output that is compared."""
@@ -143,6 +145,8 @@ class Comparator(NamedTuple):
 
     def gives(self, output: Output, case: AnsweredCase) -> bool:
         """Whether an answer is the one of a case, as far as it is compared."""
+        if self.is_plain and output[0] != case.got[0] and not case.free:
+            return False
         own = self(output)
         return own == case.got or (case.free and self._allows(case.inputs, case.got, own))
 

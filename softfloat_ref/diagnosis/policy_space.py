@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
 from softfloat_ref.diagnosis.spaces import ChoiceSpace
@@ -94,11 +95,10 @@ class PolicySpace(ChoiceSpace[Policy]):
     def named(self) -> Iterator[Policy]:
         """The policies of the catalogue, with the random bits of the expected rounding, if it has any; conventions of
         E8M0 only where a format has no zero, of x87 where one stores its integer bit."""
-        formats = [f for f in (*self.unit.input_formats, *self.unit.result_formats) if f]
         for name, policy in POLICIES.items():
             if not self._reveals(policy) or (name in _EXPLICIT and not self._explicit):
                 continue
-            if policy.e8m0 != "auto" and policy.nan == "canonical" and all(f.zero for f in formats):
+            if policy.e8m0 != "auto" and policy.nan == "canonical" and self._has_zeros:
                 continue
             if self.base.sr_bits:
                 yield policy.replace(rounding=self.base.rounding, sr_bits=self.base.sr_bits)
@@ -106,7 +106,7 @@ class PolicySpace(ChoiceSpace[Policy]):
 
     def changes(self, point: Policy) -> Iterator[Policy]:
         for fields in single_changes(point, self._explicit):
-            if "nan" in fields or ("sr_bits" in fields and self.base.sr_bits):
+            if "nan" in fields or ("sr_bits" in fields and self.base.sr_bits) or ("e8m0" in fields and self._has_zeros):
                 continue
             if self._reveals(changed := point.replace(**fields)):
                 yield changed
@@ -125,6 +125,11 @@ class PolicySpace(ChoiceSpace[Policy]):
     def _explicit(self) -> bool:
         """Whether a format stores its integer bit."""
         return has_explicit((*self.unit.input_formats, *self.unit.result_formats))
+
+    @cached_property
+    def _has_zeros(self) -> bool:
+        """Whether every format has a zero: a convention of E8M0 changes nothing."""
+        return all(f.zero for f in (*self.unit.input_formats, *self.unit.result_formats) if f)
 
     def _reveals(self, point: Policy) -> bool:
         """Whether P3109's special cases are more than its one zero, of which the defects say it better."""

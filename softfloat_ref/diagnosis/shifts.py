@@ -24,6 +24,9 @@ def shifts(count: int, most: int = MOST_LATE) -> Iterable[int]:
 def shifted_pairs(cycles: Sequence[int], late: int) -> list[tuple[int, int]]:
     """The indices of a question and of the answer that comes so many cycles later, in pairs. cycles: of the answers, if
     they came when they were due."""
+    count = len(cycles)
+    if count and cycles[-1] - cycles[0] == count - 1:  # one in each cycle
+        return [(i - late, i) for i in range(max(late, 0), count + min(late, 0))]
     place = {cycle: i for i, cycle in enumerate(cycles)}
     return [(place[cycle - late], i) for i, cycle in enumerate(cycles) if cycle - late in place]
 

@@ -201,8 +201,15 @@ class ChoiceSpace(Space[P]):
 
     def nearest(self, point: P) -> tuple[str, dict[str, str]]:
         """The name of the nearest named point, and the differences from it."""
-        others = ((name, self.differing(point, named)) for name, named in self.fitting.items())
-        return min(others, key=lambda x: len(x[1]))
+        known = self._nearest.get(point)
+        if known is None:
+            others = ((name, self.differing(point, named)) for name, named in self.fitting.items())
+            known = self._nearest[point] = min(others, key=lambda x: len(x[1]))
+        return known
+
+    @cached_property
+    def _nearest(self) -> dict[P, tuple[str, dict[str, str]]]:
+        return {}
 
     def text(self, point: P) -> str:
         own, (name, differing) = self.differing(point, self.expected), self.nearest(point)

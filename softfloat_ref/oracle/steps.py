@@ -40,6 +40,7 @@ class Step(NamedTuple):
 
 
 STEPS: Final[dict[Function, Step]] = {}
+_COMPOSITE: Final[dict[Function, frozenset[Function]]] = {}  # those with an inner form, and the steps inside
 
 
 def step(name: str, kind: str, inner: Function | None = None, inside: Iterable[Function] = ()) -> Callable[[F], F]:
@@ -51,6 +52,8 @@ def step(name: str, kind: str, inner: Function | None = None, inside: Iterable[F
 
     def register(f: F) -> F:
         STEPS[f] = Step(name, kind, inner, every)
+        if inner is not None:
+            _COMPOSITE[f] = every
         return f
 
     return register
@@ -111,7 +114,7 @@ class Plan:
     def expanded(self) -> frozenset[Function]:
         """The steps that are done in their inner steps."""
         asked = self.recorded | {c.step for c in self.every}
-        return frozenset(f for f, x in STEPS.items() if x.inner is not None and x.inside & asked)
+        return frozenset(f for f, inside in _COMPOSITE.items() if inside & asked)
 
     @cached_property
     def recorded(self) -> frozenset[Function]:
