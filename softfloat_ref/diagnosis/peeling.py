@@ -18,7 +18,7 @@ _SEARCHED_CASES: Final = 2048  # mismatches, and as many agreeing cases, in whic
 _FIRST_FAULTS: Final = 3  # faults that are tried as the first
 _FEWEST_UNDONE: Final = 16  # right answers that others get wrong, and this one right again, without further mismatches
 _UNDONE: Final = 0.9  # of these
-_MANY: Final = 5  # faults, after which no other is tried as the first
+_MANY: Final = 5  # faults that explain all cases, after which no other is tried as the first
 
 
 def peel(
@@ -41,7 +41,7 @@ def peel(
         several = over(simplifier.several(peeling.from_first(first)), cases, comparator)
         if len(several.faults) > 1 and several.explained > least and (best is None or several.rank < best.rank):
             best = several
-        if best is not None and (len(best.faults) >= _MANY or (best.explained == len(cases) and best.plain)):
+        if best is not None and best.explained == len(cases) and (best.plain or len(best.faults) >= _MANY):
             break
     return best
 
