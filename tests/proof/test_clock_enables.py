@@ -82,7 +82,7 @@ PLANTED = {
 LATE = "reg late; always @(posedge clk) late <= !ce;\n"
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("ports", [BARE, TIMED, VARIES], ids=["bare", "timed", "varies"])
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_is_wrong_only_without_the_enable_is_refuted(name: str, ports: Mapping[str, Any], tmp_path: Path) -> None:
@@ -173,6 +173,7 @@ def test_handshakes_with_an_enable(body: str, old: str, new: str, verdict: str, 
 # -- what is not decided -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_what_no_pause_shows_in_time_is_open(tmp_path: Path) -> None:
     """A result changes after sixteen cycles without the enable, one after the other: too many for a search."""
     rare = "reg [3:0] off; always @(posedge clk) if (rst || ce) off <= 0; else off <= off + (off != 15);\n"
@@ -184,6 +185,7 @@ def test_what_no_pause_shows_in_time_is_open(tmp_path: Path) -> None:
     assert found.later.message == "register two may change while ce is off"
 
 
+@pytest.mark.full
 def test_the_first_operation_alone_has_pauses_too(tmp_path: Path) -> None:
     for body, verdict in ((PIPE, "proved"), (PIPE.replace("if (ce) two", "two"), "counterexample")):
         assert prove(gated(tmp_path, body, TIMED), "whole", Tactics(20), first=True).verdict == verdict
@@ -229,7 +231,7 @@ endmodule
 
 
 @pytest.mark.sim
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("register", ["", "two <= one", "v2 <= v1"])
 def test_simulations_have_pauses_too(register: str, tmp_path: Path) -> None:
     """A macro of the netlist that matters only while the enable is off is no proof."""
