@@ -1,7 +1,7 @@
 """Functions of many vectors at once, such as softmax: the codes and flags of the scalar oracle.
 
-The compiled loops of kernels/vector_loops.py compute in float64 with bounds, and leave to the oracle every vector with
-a lane that these do not decide, with NaNs, or with infinite numbers that are not masks.
+The compiled loops of kernels/vector_loops.py compute in float64 with bounds, and leave to the oracle every lane that
+these do not decide, and vectors with NaNs, or with infinite numbers that are not masks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ MAX_BITS: Final = 42  # of the prefix that a rounding needs: more would often le
 _EXPONENTS: Final = 400  # of operands and results, for which no square or product leaves float64's range
 _FP64: Final = CATALOGUE["fp64"]
 _CHUNK: Final = 1 << 16  # codes of an operand at a time: their values stay in the cache
-_LANE_OPERANDS: Final = frozenset({"gain", "bias"})
 _NOTHING: Final = np.empty((0, 0))
 _NO_WORDS: Final = np.empty((0, 0), np.int64)
 
@@ -79,10 +78,8 @@ def evaluate(
             name: _values(_by_depth(x[part], lanes) if name == "k" else x[part], formats[name], policy.flush_inputs)
             for name, x in operands.items()
         }
-        for name in _LANE_OPERANDS & values.keys():  # those that are not finite decide their own lane only
-            apart[part] |= ~np.isfinite(values[name])
         drawn = _NO_WORDS if words is None else words[part].astype(np.int64)
-        loop(numbers, targets, values, setting, visible[part], drawn, codes[part], flags[part])
+        loop(numbers, targets, values, setting, visible[part], drawn, codes[part], flags[part], apart[part])
     return VectorResults(codes, flags, flags & UNKNOWN != 0, apart)
 
 

@@ -1,5 +1,5 @@
 """Softmax, its logarithm, attention scores and norms of many vectors in float64, with a bound of the error; what that
-bound decides is rounded by the oracle's own function, and vectors with a lane that it leaves open are the oracle's.
+bound decides is rounded by the oracle's own function, and lanes that it leaves open are the oracle's.
 
 A lane's exact value lies strictly between two numbers of float64's significand, in units in its last place. If all
 between them have one prefix of the bits that the rounding needs, the value is that prefix and something more. Errors
@@ -69,8 +69,8 @@ def _decided(y: Any, error: Any, floor: int, top: int, bits: int) -> tuple[int, 
 
 
 @compiled()
-def _round(bits: int, targets: Any, work: Any, words: Any, codes: Any, i: int) -> int:
-    """The codes of a row whose prefixes are known, and the union of their flags, UNKNOWN if one is not."""
+def _round(bits: int, targets: Any, work: Any, words: Any, codes: Any, apart: Any, i: int) -> int:
+    """The codes of a row's lanes whose prefixes are known, and the union of their flags; the others are apart."""
     t, union = make_target(targets, 0), 0
     for j in range(work.shape[1]):
         prefix, word = work[_PREFIX, j], words[i, j] if words.size else 0
@@ -80,7 +80,7 @@ def _round(bits: int, targets: Any, work: Any, words: Any, codes: Any, i: int) -
             codes[i, j] = code
             union |= raised
         elif prefix == 0:
-            return UNKNOWN
+            apart[i, j] = True
     return union
 
 
@@ -99,10 +99,11 @@ def _known(setting: Any, at: int, codes: Any, i: int, work: Any, j: int) -> int:
 
 @compiled(nogil=True, error_model="numpy")
 def exponentials(
-    setting: Any, targets: Any, x: Any, scale: Any, slack: Any, visible: Any, words: Any, codes: Any, flags: Any
-) -> None:
+    setting: Any, targets: Any, x: Any, scale: Any, slack: Any, visible: Any, words: Any, codes: Any, flags: Any,
+    apart: Any,
+) -> None:  # fmt: skip
     """Softmax of each row of scale * x, or its logarithm. slack: an error of each x. visible: how many lanes take part.
-    flags: of all lanes; UNKNOWN for what the oracle must answer."""
+    flags: of all lanes; UNKNOWN for what the oracle must answer. apart: the lanes that it must answer of the others."""
     n = x.shape[1]
     powers, work = np.empty(n), np.zeros((_ROWS, n), np.int64)
     for i in range(x.shape[0]):
@@ -129,7 +130,7 @@ def exponentials(
             union = _logarithms(setting, x, i, largest, others, count, numbers, error, powers, codes, work)
         else:
             union = _shares(setting, i, others, count, numbers, error, loose > 0, powers, codes, work)
-        flags[i] = union | _round(setting[BITS], targets, work, words, codes, i)
+        flags[i] = union | _round(setting[BITS], targets, work, words, codes, apart, i)
 
 
 @compiled(forceinline=True)
@@ -218,9 +219,11 @@ def dot_products(q: Any, k: Any, visible: Any, out: Any, slack: Any) -> None:
 
 @compiled(nogil=True, error_model="numpy")
 def norms(
-    setting: Any, targets: Any, x: Any, gain: Any, bias: Any, epsilon: float, words: Any, codes: Any, flags: Any
-) -> None:
-    """RMS norm of each row, or, with a centre, layer norm. gain, bias: empty without. flags: as for `exponentials`."""
+    setting: Any, targets: Any, x: Any, gain: Any, bias: Any, epsilon: float, words: Any, codes: Any, flags: Any,
+    apart: Any,
+) -> None:  # fmt: skip
+    """RMS norm of each row, or, with a centre, layer norm. gain, bias: empty without. flags, apart: as for
+    `exponentials`."""
     n = x.shape[1]
     values, work = np.empty(n), np.zeros((_ROWS, n), np.int64)
     for i in range(x.shape[0]):
@@ -241,7 +244,7 @@ def norms(
         for j in range(n):
             factor, addend = gain[i, j] if gain.size else 1.0, bias[i, j] if bias.size else 0.0
             union |= _lane(setting, values[j], factor, addend, unsure, root, error, codes, i, work, j)
-        flags[i] = union | _round(setting[BITS], targets, work, words, codes, i)
+        flags[i] = union | _round(setting[BITS], targets, work, words, codes, apart, i)
 
 
 @compiled(forceinline=True)
@@ -265,9 +268,9 @@ def _lane(
     work: Any, j: int,
 ) -> int:  # fmt: skip
     """The prefix of value / root * factor + addend; returns its flags, if the lane is known. Lanes of a factor or
-    addend that is not finite are left to the oracle, which adds their flags."""
+    addend that is not finite are the oracle's."""
     if not (abs(factor) < np.inf and abs(addend) < np.inf):
-        work[_PREFIX, j] = -1
+        work[_PREFIX, j] = 0
         return 0
     zero = (value == 0 or factor == 0) and not setting[CENTRED]
     if zero and addend == 0:  # a zero with its sign
