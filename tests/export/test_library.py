@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from libraries import MODES, CompiledLibrary, library_texts
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.export.library import library_policy
 from softfloat_ref.export.library.constants import INTEGERS, LibraryFormat
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import evaluator, signature
+from softfloat_ref.oracle.policies import POLICIES as NAMED
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 
@@ -139,6 +141,19 @@ def test_policies(policy: str, tmp_path: Path) -> None:
     for own in formats.formats:
         formats.check_operations(own, 120 if full else 30)
         formats.check_conversions(own, 60 if full else 20)
+
+
+def test_every_named_policy_is_a_library_or_refused() -> None:
+    refused = {}
+    for name in NAMED:
+        try:
+            library_texts(["fp16", "fp8_e4m3"], like=name)
+        except Error as e:
+            refused[name] = str(e).partition(" library")[0].split()[-4:]
+    assert refused == {
+        "p3109": ["are", "not", "in", "the"],
+        **{name: ["is", "not", "in", "the"] for name in ("x87", "softfloat-8086")},
+    }
 
 
 @pytest.mark.full
