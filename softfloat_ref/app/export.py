@@ -96,7 +96,7 @@ def command(
 def _write_library(request: UnitRequest, folder: str, prefix: str, special: str | None) -> None:
     table = request.choices.table
     request.refuse("--library has every operation, in every rounding", ("fmt", *map(parameter, table)))
-    for field in (x for x in ("sr_bits", "e8m0", "specials") if x in table):
+    for field in (x for x in ("sr_bits", "e8m0", "specials", "unnormals", "rounding_precision") if x in table):
         raise Error(f"{option_name(field)} has no effect on a library; leave it out")
     if special is not None and table:
         raise Error(f"--specialization is a policy; leave {option_name(next(iter(table), ''))} out")

@@ -29,6 +29,7 @@ def done(command: list[str], folder: Path) -> str:
     return result.stdout
 
 
+@pytest.mark.full
 def test_make_and_the_programs_of_the_page(tmp_path: Path) -> None:
     folder = tmp_path / "lib"
     write_library(folder, library_texts(["fp16", "bf16", "fp32", "fp64", "fp8_e4m3"]))

@@ -36,7 +36,6 @@ CORE_INLINE N(result) N(make)(W code, W flags)
 
 CORE_INLINE N(result) N(choose)(W c, N(result) x, N(result) y)
 {
-
     return N(make)(PICK(c, x.code, y.code), PICK(c, x.flags, y.flags));
 }
 
