@@ -135,7 +135,7 @@ def to_longdouble(codes: ArrayLike) -> NDArray[np.longdouble]:
 
     Raises Error for anything else, and where long doubles are not x87's.
     """
-    array = np.asarray(codes, np.object_)
+    array: NDArray[Any] = np.asarray(codes, np.object_)
     size = _longdouble_size()
     stored = b"".join(check_code(x, CATALOGUE["extf80"]).to_bytes(size, "little") for x in array.flat)
     return np.frombuffer(bytearray(stored), np.longdouble).reshape(array.shape)

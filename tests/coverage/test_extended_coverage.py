@@ -1,7 +1,9 @@
-"""Coverage of operations on extf80: every bin is hit by a case, encodings that are not canonical have bins of their own,
-and the others are those of the format that hides the integer bit."""
+"""Coverage of operations on extf80: every bin is hit by a case, encodings that are not canonical have bins of their
+own, and the others are those of the format that hides the integer bit."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -46,7 +48,7 @@ def test_every_bin_is_hit(op: str, fmt: str, out: str | None, policy: Policy) ->
 
 def test_encodings_hit_bins_of_their_own_only() -> None:
     coverage = operations(signature("add", "extf80"), X87)
-    bins = [name for name in coverage.names()["X87"]]
+    bins = coverage.names()["X87"]
     assert len(bins) == 2 * len(KINDS) * 2 * 5
     for name in bins[::7]:
         case = next(coverage.cases(name))
@@ -63,7 +65,7 @@ def test_the_other_bins_are_those_of_the_format_that_hides_the_bit() -> None:
 
 
 @pytest.mark.full
-def test_sets_have_every_kind_of_code(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_sets_have_every_kind_of_code(tmp_path: Path) -> None:
     vectors = VectorSet.make("add", "extf80", 3000, policy="softfloat-8086")
     generate(vectors, tmp_path, formats=["tv", "memh", "npz", "c", "svpkg"])
     assert verify(tmp_path).passed

@@ -6,8 +6,11 @@ from __future__ import annotations
 import pytest
 from diagnosing import defect, diagnosis, names
 
+from softfloat_ref.diagnosis import range_defects
 from softfloat_ref.diagnosis.checked import space_of
+from softfloat_ref.diagnosis.defects import defective
 from softfloat_ref.diagnosis.encoding_defects import ENCODING_DEFECTS
+from softfloat_ref.diagnosis.roundings import rounding
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations import evaluator
 from softfloat_ref.oracle.policies import get_policy
@@ -50,6 +53,16 @@ def test_policies(op: str, base: str, fields: dict[str, object], named: str) -> 
     d = diagnosis(vectors, lambda inputs: run(inputs[:width], 0))
     assert d.complete
     assert any(named in name for name in names(d)), names(d)
+
+
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize("row", range_defects._ROWS, ids=lambda row: row.name)
+def test_ends_of_the_range(row: range_defects._Row) -> None:
+    """The defects that are only tried where codes at the ends are wrong, which are counted without the integer bit."""
+    vectors = VectorSet.make("mul", "extf80", 2500, policy="x87")
+    d = diagnosis(vectors, defective(vectors.unit, row.name, row.text, *rounding(row.wrong)).model)
+    assert d.complete
+    assert row.name in names(d)
 
 
 CANONICAL = [

@@ -193,3 +193,15 @@ def test_a_wrong_constant_is_seen(file: str, right: str, wrong: str, tmp_path: P
     formats = Comparison(["fp6_e2m3"], {}, tmp_path, texts=texts)
     with pytest.raises(AssertionError, match="f6_e2m3_"):
         formats.check_operations(formats.formats[0], 200, exhaustive=True)
+
+
+@pytest.mark.parametrize(
+    ("fmt", "policy", "message"),
+    [
+        ("extf80", {}, "the integer bit of its significand is stored"),
+        ("fp32", {"like": "x87"}, "the NaN rule propagate-larger is not in the library"),
+    ],
+)
+def test_what_is_of_the_extended_format_is_refused(fmt: str, policy: dict[str, str], message: str) -> None:
+    with pytest.raises(Error, match=message):
+        library_texts([fmt], **policy)

@@ -33,6 +33,7 @@ def _out(words: tuple[str, ...]) -> dict[str, str]:
 
 FNMADD = ("fnmadd", "--fmt", "s1e2m1", "--round", "rup")
 MODULAR = ("convert_modular", "--fmt", "fp16", "--out", "i8", "--round", "rtz")
+EXTENDED = ("lt", "--fmt", "extf80", "--policy", "x87")
 DOT = ("integer_dot", "--fmt", "i4", "--out", "i9")
 
 
@@ -44,6 +45,7 @@ DOT = ("integer_dot", "--fmt", "i4", "--out", "i9")
         (("power_fnmsub", *FNMADD[1:]), ("fnmsub", *FNMADD[1:])),
         (MODULAR, ("convert", *MODULAR[1:])),
         (DOT, (*DOT, "--acc", "saturate")),
+        (EXTENDED, (*EXTENDED[:-2], "--policy", "softfloat-8086")),
     ],
 )
 def test_it_is_itself_and_no_other(exported: tuple[str, ...], other: tuple[str, ...], tmp_path: Path) -> None:

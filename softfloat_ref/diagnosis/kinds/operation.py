@@ -251,11 +251,11 @@ def _nan_key(unit: OperationUnit, floats: list[Format]) -> tuple[Any, ...]:
     if not carried:
         return tuple(codes), switches if out.is_integer else switches[:1], False, (False, False), False
     order = rule.propagate == "signaling" and several and any(f.signaling for f in with_nan)
-    order = order or (rule.propagate == "larger" and several and rule.propagate)
+    larger = rule.propagate == "larger" and several
     return (
         tuple(codes),
         switches,
-        order,
+        (order, larger),
         (rule.addend_first and fused, rule.first_last and several) if rule.propagate != "larger" else (False, False),
         not rule.no_payload,
     )

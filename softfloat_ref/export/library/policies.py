@@ -85,7 +85,7 @@ def _checked(policy: Policy) -> Policy:
     if policy.specials == Specials.P3109:
         raise Error("the special cases of P3109 are not in the library; use another policy")
     if policy.nan_rule.propagate == "larger":
-        raise Error("the NaN rule propagate-larger is not in the library; use another policy")
+        raise Error("the NaN rule propagate-larger is not in the library; use propagate or propagate-signaling")
     if policy.nan_missing == NanMissing.ERROR:
         raise Error("nan_missing = error is not a result that a library can return; use max or zero")
     return policy
