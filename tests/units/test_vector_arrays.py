@@ -207,7 +207,7 @@ def test_shares_just_below_one(rounding: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(vector_functions, "evaluate", counted)
     policy = Policy(rounding)  # type: ignore[arg-type]
     unit = VectorUnit.make("attention_scores", "bf16", "bf16", policy, length=3, depth=3)
-    q, keys = [1.0078125, 3e-3, 1.3], [[77.0, -5e-4, 9.5], [-60.0, 3e-5, 2.0], [1e-5, 40.0, -9.5]]
-    rows = arrays.encode(np.array([[*q, *np.roll(keys, turn, 0).ravel(), 0.7] for turn in range(3)]), "bf16")
+    q, keys = [1.0078125, 1.5, 1.3], [[77.0, -3e-16, 9.5], [-60.0, 3e-17, 2.0], [1e-18, 40.0, -9.5]]
+    rows = arrays.encode(np.array([[*q, *np.roll(keys, turn, 0).ravel(), 1.75] for turn in range(3)]), "bf16")
     same(unit, rows.astype(np.uint64))
     assert left == [0]
