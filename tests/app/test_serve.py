@@ -64,6 +64,8 @@ def test_a_conversation(client: Client) -> None:
     assert client.ask("2 3f820000 0") == "38 01"
     assert client.ask("open lt --fmt fp128") == "context 3 a=128 b=128 result=1"
     assert client.ask(f"3 {'0' * 32} 1") == "1 00"
+    assert client.ask("open add x87 --fmt extf80") == "context 4 a=80 b=80 result=80"
+    assert client.ask("4 3fff8000000000000000 3fff4000000000000000") == "ffffc000000000000000 10"
 
 
 @pytest.mark.full(keep=3)
