@@ -267,7 +267,10 @@ def _misaligned(answers: _Answers) -> OrderFault | None:
     where = _where(answers, fault.held, fault.others) if fault.others else ""
     if not where and 20 * len(fault.others) > len(fault.held):
         return None
-    moved = ((x and report.vectors.line(x), answer) for x, (_, answer) in zip(fault.inputs, report.first, strict=True))
+    moved = (
+        (None if x is None else report.vectors.line(x), answer)
+        for x, (_, answer) in zip(fault.inputs, report.first, strict=True)
+    )
     own = _judged(report, [(line, answer) for line, answer in moved if line is not None])
     sentence = f"{len(fault.held)} answers are those with {fault.text}{where}"
     advice = (

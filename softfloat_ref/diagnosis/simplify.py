@@ -133,7 +133,8 @@ def _apart(space: ChoiceSpace[Any], point: Any) -> list[Any]:
     fields = list(space.differing(point, space.base))
     named = len(fields) >= _FEWEST_FIELDS and not space.nearest(point)[1]
     together = [x for x in _TOGETHER if x in fields] if _TOGETHER[0] in fields else []
-    groups = [*([together] if together else []), *([x] for x in fields if x not in together)]
+    groups: list[list[str]] = [[x] for x in fields if x not in together]
+    groups = [together, *groups] if together else groups
     apart = [_changed(space.base, group, point) for group in groups]
     return [point] if named or None in apart or len(fields) > _MOST_FIELDS else apart
 
