@@ -44,7 +44,7 @@ HASHES: dict[str, str] = {
     "functions": "6c4f483aaa519684",
     "processors": "5e6df7f119baf609",
     "interpolations": "3c486e8d28e6083e",
-    "special_operations": "87ea4f5248d3e475",
+    "special_operations": "ed4b935c88461899",
     "signatures": "051205afd7ce0a89",
     "block_dots": "b783c27726459a25",
     "scale_specials": "4eabf79d390cab50",
