@@ -205,7 +205,8 @@ def special_operations() -> Sample:
     ):
         for policy in (None, "p3109", Policy("rdn", nan="propagate")):
             yield [said(evaluate, op, pair, "fp16", None, policy) for pair in itertools.product(few, few)]
-    larger, nans = Policy(nan="propagate-larger"), ((0x7C01, 0x7E00, 0x7F00, 0x7DFF, 0xFE00), (0x7D, 0x7E, 0x7F, 0xFE, 0xFF))
+    larger = Policy(nan="propagate-larger")
+    nans = ((0x7C01, 0x7E00, 0x7F00, 0x7DFF, 0xFE00), (0x7D, 0x7E, 0x7F, 0xFE, 0xFF))
     for a, b in itertools.product(*nans):
         yield (
             evaluate("add", (a, b), ("fp16", "fp8_e5m2"), "fp16", larger),
