@@ -132,7 +132,7 @@ def _apart(space: ChoiceSpace[Any], point: Any) -> list[Any]:
     """The points that have one of a point's choices each; just the point, if these are many or have a name."""
     fields = list(space.differing(point, space.base))
     named = len(fields) >= _FEWEST_FIELDS and not space.nearest(point)[1]
-    together = [x for x in _TOGETHER if x in fields] if _TOGETHER[0] in fields else []
+    together: list[str] = [x for x in _TOGETHER if x in fields] if _TOGETHER[0] in fields else []
     groups: list[list[str]] = [[x] for x in fields if x not in together]
     groups = [together, *groups] if together else groups
     apart = [_changed(space.base, group, point) for group in groups]
