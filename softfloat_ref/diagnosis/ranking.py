@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 from typing import Final, Generic, TypeVar
 
 from softfloat_ref.diagnosis.conditions import CaseCondition
@@ -450,9 +450,10 @@ def ranked_diagnosis(
 
 
 def diagnosis_from(findings: Sequence[Finding], comparator: Comparator, cases: Sequence[AnsweredCase]) -> Diagnosis:
-    """A diagnosis by findings, best first: those that tell more than assuming no fault."""
+    """A diagnosis by findings, best first, from the first that tells more than assuming no fault."""
     right = sum(c.agrees for c in cases)
-    findings = [f for f in findings if f.is_telling(right)]
+    explaining = dropwhile(lambda f: not f.is_telling(right), findings)
+    findings = [f for f in explaining if f.explained > right]
     diagnosis = Diagnosis(len(cases), len(cases) - right, tuple(findings))
     if not findings:
         return diagnosis
