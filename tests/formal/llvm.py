@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref.symbolic.build import and_, concat, eq, ite, not_, or_, selected
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, selected
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const
 
@@ -44,6 +44,7 @@ _MOST: Final = 1 << 13  # blocks that are run
 _IGNORED: Final = (
     "NRT_incref", "NRT_decref", "llvm.lifetime", "llvm.experimental.noalias",
 )  # fmt: skip
+_RANGE: Final = re.compile(r"!range\b|\brange\(")
 _DATA: Final = 24  # bytes from the beginning of what owns an array to the place of the array (NRT_MemInfo)
 
 
@@ -72,7 +73,7 @@ def ran(module: Module, *arguments: Any) -> Ran:
     """A function as Numba makes them: with a place for what it returns, one for an error, and its arguments."""
     machine = _Machine(module)
     flat = [part for x in arguments for part in machine.given(x)]
-    own = list(machine.memory)
+    own = [k for k in machine.memory if k not in machine.aligned]
     out = [machine.new({}), machine.new({})]
     status, memory = machine.call(module.functions[module.main], [*out, *flat], (), machine.memory)
     machine.never((), not_(eq(status.term, const(0, status.term.width))))
@@ -82,14 +83,25 @@ def ran(module: Module, *arguments: Any) -> Ran:
     return Ran([[c.term for c in many] for many in cells], or_(*machine.broken))
 
 
+def value(module: Module, *arguments: Term) -> tuple[Term, Term]:
+    """What a function of integers returns, and the inputs for which it does what it must not, or returns poison."""
+    machine = _Machine(module)
+    result, _ = machine.call(module.functions[module.main], [Bits(x) for x in arguments], (), machine.memory)
+    machine.never((), result.poison)
+    return result.term, or_(*machine.broken)
+
+
 class _Machine:
-    """A function's run. broken: what must never happen."""
+    """A function's run. broken: what must never happen; tables: where the module's constant arrays are; aligned: of
+    what their addresses are multiples."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.broken: list[Term] = []
         self.memory: dict[int, Any] = {}
         self.steps = 0
+        self.tables = {name: self.new(list(table.elements)) for name, table in module.tables.items()}
+        self.aligned = {self.tables[name].array: table.align for name, table in module.tables.items()}
 
     def never(self, guard: Guard, what: Term) -> None:
         if what is not FALSE:
@@ -200,6 +212,8 @@ class _Machine:
             if o.number not in state.values:
                 raise Unsupported("a value of LLVM's that not every way to this place defines")
             return state.values[o.number]
+        if isinstance(o, Global) and o.name in self.tables:
+            return self.tables[o.name]
         if isinstance(o, str):
             raise Unsupported(f"LLVM's {o[:60]}")
         return o
@@ -237,14 +251,26 @@ class _Machine:
         return llvm_memory.each(one, base, *indices)
 
     def load(self, i: Instruction, state: State) -> Any:
-        if "!range" in i.text or "!nonnull" in i.text:
+        if re.search("!(range|nonnull|noundef)", i.text):
             raise Unsupported("a promise about what is loaded")
         pointer = self.operand(i.operands[0], state)
+        self.never(state.guard, self.misaligned(pointer, i.text))
         if (shape := vector_of(i.type)) is None:
             return self.cell(pointer, i.type, state)
         steps = (const(llvm_memory.size(shape[1]) * k, WORD) for k in range(shape[0]))
         places = [pointer._replace(at=llvm_integers.total(pointer.at, step)) for step in steps]
         return tuple(self.cell(place, shape[1], state) for place in places)
+
+    def misaligned(self, pointer: Any, text: str) -> Term:
+        """Whether a place in a constant array is not where an instruction promises it; arguments are."""
+        promised = re.search(r", align (\d+)", text)
+        if promised is None or not isinstance(pointer, Pointer) or pointer.array not in self.aligned:
+            return FALSE
+        align = int(promised[1])
+        if align > self.aligned[pointer.array]:
+            return TRUE
+        low = align.bit_length() - 1
+        return not_(eq(extract(pointer.at, low - 1, 0), const(0, low))) if low else FALSE
 
     def cell(self, pointer: Pointer, kind: str, state: State, where: Term = TRUE) -> Any:
         """An element. where: whether it is loaded at all."""
@@ -296,6 +322,8 @@ class _Machine:
         if name.startswith(_IGNORED):
             return None
         values = [self.operand(o, state) for o in arguments]
+        if re.search(r"\bnoundef\b", i.text):
+            self.never(state.guard, or_(*(x.poison for x in values if isinstance(x, Bits))))
         if name == "llvm.assume":
             return self.never(state.guard, or_(not_(values[0].term), values[0].poison))
         if name.startswith("llvm.masked.gather"):
@@ -306,12 +334,32 @@ class _Machine:
             return self.room(state, {_DATA: self.room(state, {})})
         if name.startswith("llvm."):
             own = re.sub(r"\.v?\d*i\d+$", "", name.removeprefix("llvm."))
-            return llvm_memory.each(llvm_integers.intrinsic(own), *values)
+            return self.in_range(i, llvm_memory.each(llvm_integers.intrinsic(own), *values))
+        if _RANGE.search(i.text):
+            raise Unsupported("a promise about a result")
         if name not in self.module.functions:
             raise Unsupported(f"a call of {name or 'what is not known'}")
         value, memory = self.call(self.module.functions[name], values, state.guard, state.memory)
         state.memory.update(memory)  # type: ignore[attr-defined]
         return value
+
+    def in_range(self, i: Instruction, value: Any) -> Any:
+        """A result; poison, where it is not in the range that is promised."""
+        head, _, rest = i.text.partition("@")
+        number, written = re.search(r"!range !(\d+)", rest), re.search(r"\brange\(i\d+ (-?\d+), (-?\d+)\)", head)
+        if not (number or written or _RANGE.search(rest)):
+            return value
+        known = (int(written[1]), int(written[2])) if written else self.module.ranges.get(number[1] if number else "")
+        if known is None:
+            raise Unsupported("a promise about a result")
+        low, high = known
+
+        def one(a: Bits) -> Bits:
+            above = make("sub", a.term.width, a.term, const(low, a.term.width))
+            inside = make("ult", 1, above, const(high - low, a.term.width))
+            return Bits(a.term, or_(a.poison, not_(inside)))
+
+        return llvm_memory.each(one, value)
 
     def filled(self, state: State, place: Pointer, byte: Bits, size: Bits, *rest: Any) -> None:
         """memset, of whole elements of an array."""

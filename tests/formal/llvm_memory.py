@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -46,11 +47,13 @@ def stepped_over(text: str) -> tuple[bool, str]:
     """Whether a getelementptr promises that it does not overflow, and the type that it steps over."""
     words = text.split(",")[0].split()
     promises = [w for w in words if w in ("inbounds", "nuw", "nusw")]
-    return bool(promises), words[len(promises)]
+    return bool(promises), " ".join(words[len(promises) :])
 
 
 def offset(kind: str, indices: Sequence[Term]) -> tuple[Term, Term]:
     """The bytes that an index steps over, and whether they overflow."""
+    if (array := re.fullmatch(r"\[\d+ x (i\d+)\]", kind)) and len(indices) > 1 and indices[0] is const(0, WORD):
+        kind, indices = array[1], indices[1:]
     if len(indices) != 1:
         raise Unsupported("an address with several indices")
     index = indices[0]

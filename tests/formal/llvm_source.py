@@ -16,7 +16,7 @@ from numba import njit, typeof
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, TRUE, const
 
-from .llvm_integers import Bits
+from .llvm_integers import BINARY, DIVISIONS, Bits
 
 WORD: Final = 64  # bits of a pointer
 
@@ -70,14 +70,27 @@ class Function(NamedTuple):
     order: Mapping[int, int]
 
 
+class Table(NamedTuple):
+    """A constant array. align: its address is a multiple of so many bytes."""
+
+    elements: tuple[Bits, ...]
+    align: int
+
+
 class Module(NamedTuple):
-    """The functions that are defined, by name. main: the one that was asked for."""
+    """The functions that are defined, by name. main: the one that was asked for; tables: constant arrays of integers;
+    ranges: of promised results, by the numbers of the metadata: from the first number to below the second."""
 
     functions: Mapping[str, Function]
     main: str
+    tables: Mapping[str, Table] = {}
+    ranges: Mapping[str, tuple[int, int]] = {}
 
 
 _FLAGS: Final = frozenset(("nuw", "nsw", "exact", "disjoint", "nneg", "samesign"))
+_FLAGGED: Final = BINARY | DIVISIONS | {"zext", "sext", "trunc"}
+_RANGES: Final = re.compile(r"^!(\d+) = !\{i\d+ (-?\d+), i\d+ (-?\d+)\}$", re.M)
+_TABLE: Final = re.compile(r"constant \[(\d+) x i\d+\] (?:c\"(.*)\"|\[(.*)\])(?:, align (\d+))?$")
 
 
 @lru_cache(maxsize=64)
@@ -93,9 +106,10 @@ def module(kernel: Any, signature: tuple[Any, ...]) -> Module:
 def parsed(text: str, main: str) -> Module:
     """A function of a module in LLVM's language, and those that it calls. Raises Unsupported."""
     try:
-        functions = list(binding.parse_assembly(text).functions)
+        module = binding.parse_assembly(text)
     except RuntimeError as e:
         raise Unsupported(f"LLVM's text: {e}") from None
+    functions, variables = list(module.functions), list(module.global_variables)
     defined = {f.name: f for f in functions if not f.is_declaration}
     table, waiting = dict[str, Function](), [main]
     while waiting:
@@ -103,7 +117,25 @@ def parsed(text: str, main: str) -> Module:
         if name in defined and name not in table:
             table[name] = function = _function(defined[name])
             waiting += [o.name for block in function.blocks for i in block for o in i.operands if isinstance(o, Global)]
-    return Module(table, main)
+    tables = {v.name: own for v in variables if (own := _table(str(v))) is not None}
+    ranges = {number: (int(low), int(high)) for number, low, high in _RANGES.findall(text)}
+    return Module(table, main, tables, ranges)
+
+
+def _table(text: str) -> Table | None:
+    """The constant array that a variable is, if it is one of integers."""
+    match = _TABLE.search(text.strip())
+    if match is None:
+        return None
+    count, codes, elements, align = match.groups()
+    if elements is not None:
+        values = tuple(constant(part.strip()) for part in elements.split(","))
+    else:
+        signs = re.findall(r"\\([0-9A-F]{2})|\\?(.)", codes)
+        values = tuple(Bits(const(int(number, 16) if number else ord(sign), 8)) for number, sign in signs)
+    if len(values) != int(count):
+        raise Unsupported("the text of a constant array")
+    return Table(values, int(align or 1))
 
 
 def type_of(x: Any) -> Any:
@@ -123,7 +155,12 @@ def _function(f: Any) -> Function:
 def _instruction(i: Any, numbers: Mapping[Any, Any]) -> Instruction:
     text = str(i).strip()
     head = text.split("=", 1)[1] if i.type.name != "void" and "=" in text else text
-    flags = _FLAGS & set(head.split("(")[0].split(",")[0].split())
+    words = head.split("(")[0].split(",")[0].split()
+    flags = _FLAGS & set(words)
+    if i.opcode in _FLAGGED:
+        before_type = words[1 : words.index(str(next(i.operands).type).split()[0])]
+        if unknown := set(before_type) - _FLAGS:
+            raise Unsupported(f"LLVM's {i.opcode} {min(unknown)}")
     operands = tuple(_operand(o, numbers) for o in i.operands)
     blocks = tuple(numbers[b].block for b in i.incoming_blocks) if i.opcode == "phi" else ()
     return Instruction(numbers[i].number, i.opcode, str(i.type), operands, text, flags, blocks)

@@ -12,7 +12,7 @@ import pytest
 from llvmlite import binding
 from numba import njit
 
-from formal import llvm
+from formal import llvm, llvm_source
 from formal.llvm import Ran, Symbols, ran, run
 from formal.llvm_source import parsed
 from softfloat_ref.symbolic.build import concat, sext, zext
@@ -21,6 +21,11 @@ from softfloat_ref.symbolic.terms import const, evaluator, signed, var
 
 ARRAY = "ptr %{0}.0, ptr %{0}.1, i64 %{0}.2, i64 %{0}.3, ptr %{0}, i64 %{0}.5, i64 %{0}.6"
 PLACES = ", ".join(ARRAY.format(name) for name in ("pa", "pb", "pc", "out"))
+TABLES = [
+    '@bytes = internal constant [4 x i8] c"\\01a\\5C\\FF", align 4',
+    "@words = constant [2 x i16] [i16 5, i16 -1], align 2",
+]
+RANGE = "!0 = !{i8 0, i8 3}"
 TWO = ("smax", "smin", "umax", "umin", "usub.sat")
 ORDERS = ("eq", "ne", "ult", "ule", "ugt", "uge", "slt", "sle", "sgt", "sge")
 SOMETIMES = ("shl", "lshr", "ashr", "udiv", "urem", "sdiv", "srem")  # defined
@@ -35,7 +40,7 @@ def text(body: str) -> str:
     used += [f"declare i8 @llvm.{n}.i8(i8, i1)" for n in ("abs", "ctlz")]
     used += [f"declare i8 @llvm.{n}.i8(i8, i8, i8)" for n in ("fshl", "fshr")] + ["declare i8 @llvm.bitreverse.i8(i8)"]
     head = f"define i32 @f(ptr %ret, ptr %exc, {PLACES}) {{"
-    return "\n".join([*used, head, loads, body, "store i32 %r, ptr %out", "ret i32 0", "}", ""])
+    return "\n".join([*used, *TABLES, head, loads, body, "store i32 %r, ptr %out", "ret i32 0", "}", RANGE, ""])
 
 
 def read(body: str) -> Ran:
@@ -68,7 +73,18 @@ def one(op: str, width: int = 8) -> str:
     return f"%x = {op} i8 %a, %b\n%r = {'zext' if width < 32 else 'bitcast'} i{width} %x to i32"
 
 
+def in_table(index: str, load: str = "load i8, ptr %p") -> str:
+    place = "%p = getelementptr inbounds [4 x i8], ptr @bytes, i64 0, i64 %j"
+    return f"{index}\n%j = zext i8 %i to i64\n{place}\n%x = {load}\n%r = zext i8 %x to i32"
+
+
 BODIES = {
+    "bytes": in_table("%i = and i8 %a, 3"),
+    "words": """%i = and i8 %a, 1
+%j = zext i8 %i to i64
+%p = getelementptr inbounds [2 x i16], ptr @words, i64 0, i64 %j
+%x = load i16, ptr %p
+%r = zext i16 %x to i32""",
     **{op: one(op) for op in ("add", "sub", "mul", "and", "or", "xor", *SOMETIMES)},
     **{f"icmp {order}": one(f"icmp {order}", 1) for order in ORDERS},
     **{n: f"%x = call i8 @llvm.{n}.i8(i8 %a, i8 %b)\n%r = sext i8 %x to i32" for n in TWO},
@@ -182,7 +198,24 @@ OF_ONE: dict[str, tuple[str, Callable[[int], bool]]] = {
     "zext nneg": ("%r = zext nneg i8 %a to i32", lambda a: a < 128),
     "abs": ("%x = call i8 @llvm.abs.i8(i8 %a, i1 true)\n%r = zext i8 %x to i32", lambda a: a != 128),
     "ctlz": ("%x = call i8 @llvm.ctlz.i8(i8 %a, i1 true)\n%r = zext i8 %x to i32", lambda a: a != 0),
-}
+    "range": (
+        "%x = call range(i8 0, 3) i8 @llvm.ctlz.i8(i8 %a, i1 false)\n%r = zext i8 %x to i32", lambda a: a >= 32,
+    ),
+    "range in metadata": (
+        "%x = call i8 @llvm.ctlz.i8(i8 %a, i1 false), !range !0\n%r = zext i8 %x to i32", lambda a: a >= 32,
+    ),
+    "range with signs": (
+        "%x = call range(i8 -2, 3) i8 @llvm.smax.i8(i8 %a, i8 -128)\n%r = zext i8 %x to i32",
+        lambda a: fits(number(a), -2, 2),
+    ),
+    "noundef": (
+        "%x = add nuw i8 %a, 1\n%y = call i8 @llvm.ctlz.i8(i8 noundef %x, i1 false)\n%r = zext i8 %a to i32",
+        lambda a: a < 255,
+    ),
+    "place in a table": (in_table("%i = add i8 %a, 0"), lambda a: a < 4),
+    "alignment": (in_table("%i = and i8 %a, 3", "load i8, ptr %p, align 2"), lambda a: a % 2 == 0),
+    "alignment of a table": (in_table("%i = and i8 %a, 0", "load i8, ptr %p, align 8"), lambda a: False),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROMISES)
@@ -197,6 +230,13 @@ def test_a_promise_about_one_number_is_seen(name: str) -> None:
     body, condition = OF_ONE[name]
     broken = evaluator([read(body).broken])
     assert [broken({"a": a, "b": 0, "c": 0})[0] for a in range(256)] == [not condition(a) for a in range(256)]
+
+
+def test_a_promise_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llvm_source, "_FLAGS", frozenset(("nsw",)))
+    assert read(one("add nsw"))
+    with pytest.raises(Unsupported, match="LLVM's add nuw"):
+        read(one("add nuw nsw"))
 
 
 def test_poison_that_is_not_chosen_does_no_harm() -> None:
@@ -229,6 +269,9 @@ end:
          "%r = zext i8 %a to i32", "a value in a part of another"),
         ("%q = alloca i64\nstore i32 0, ptr %q\n%y = load i64, ptr %q\n%r = trunc i64 %y to i32", "of another width"),
         ("%x = load i8, ptr %pa, !range !{i8 0, i8 5}\n%r = zext i8 %x to i32", "a promise about what is loaded"),
+        ("%x = load i8, ptr %pa, !noundef !{}\n%r = zext i8 %x to i32", "a promise about what is loaded"),
+        ("%p = getelementptr [4 x i8], ptr @bytes, i64 1, i64 %pa.5\n%x = load i8, ptr %p\n%r = zext i8 %x to i32",
+         "several indices"),
         ("%x = load i32, ptr null\n%r = add i32 %x, 0", "memory that belongs to no argument"),
         ("br label %l\nl:\n%k = phi i8 [ 0, %0 ], [ %n, %l ]\n%n = add i8 %k, 2\n%t = icmp eq i8 %n, 1\n"
          "br i1 %t, label %end, label %l\nend:\n%r = zext i8 %n to i32", "does not end"),
