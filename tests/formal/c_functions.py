@@ -66,9 +66,8 @@ def wrapper(unit: OperationUnit) -> str:
     """A function that returns code and flags: the library's own call of the core, in the unit's rounding."""
     formats = _formats(unit)
     functions = FunctionWriter(formats[0], formats, _POLICY, "").functions()
-    last = (
-        f"to_{formats[-1].name}" if unit.signature.operation.name == "convert" else NAMES[unit.signature.operation.name]
-    )
+    operation = unit.signature.operation.name
+    last = f"to_{formats[-1].name}" if operation == "convert" else NAMES[operation]
     function: Function = next(f for f in functions if f.name == f"{formats[0].name}_{last}")
     word, code, call = function.rounded.split(", ", 2)
     operands = [x.split() for x in function.arguments.split(", ")]

@@ -262,7 +262,7 @@ class _Machine:
         return tuple(self.cell(place, shape[1], state) for place in places)
 
     def misaligned(self, pointer: Any, text: str) -> Term:
-        """Whether a place in a constant array is not where an instruction promises it; arguments are."""
+        """Whether a place in a constant array is not where an instruction promises it to be."""
         promised = re.search(r", align (\d+)", text)
         if promised is None or not isinstance(pointer, Pointer) or pointer.array not in self.aligned:
             return FALSE
@@ -295,14 +295,16 @@ class _Machine:
             return NULL if kind == "ptr" else Bits(const(0, width_of(kind)), TRUE)
         return value
 
-    def content(self, pointer: Any, state: State) -> Any:
+    def content(self, pointer: Any, state: State, changed: bool = False) -> Any:
         if not isinstance(pointer, Pointer) or pointer.array is None:
             raise Unsupported("memory that belongs to no argument")
+        if changed and pointer.array in self.aligned:
+            raise Unsupported("a store into a constant array")
         return state.memory[pointer.array]
 
     def store(self, i: Instruction, state: State) -> None:
         value, pointer = (self.operand(o, state) for o in i.operands)
-        content = self.content(pointer, state)
+        content = self.content(pointer, state, changed=True)
         if not pointer.at.is_const:
             llvm_memory.no_place()
         copy = content.copy()
@@ -363,7 +365,7 @@ class _Machine:
 
     def filled(self, state: State, place: Pointer, byte: Bits, size: Bits, *rest: Any) -> None:
         """memset, of whole elements of an array."""
-        content = self.content(place, state)
+        content = self.content(place, state, changed=True)
         width = content[0].term.width if isinstance(content, list) and content else 0
         if not width or not (place.at.is_const and size.term.is_const):
             llvm_memory.no_place()

@@ -90,7 +90,10 @@ class Module(NamedTuple):
 _FLAGS: Final = frozenset(("nuw", "nsw", "exact", "disjoint", "nneg", "samesign"))
 _FLAGGED: Final = BINARY | DIVISIONS | {"zext", "sext", "trunc"}
 _RANGES: Final = re.compile(r"^!(\d+) = !\{i\d+ (-?\d+), i\d+ (-?\d+)\}$", re.M)
-_TABLE: Final = re.compile(r"constant \[(\d+) x i\d+\] (?:c\"(.*)\"|\[(.*)\])(?:, align (\d+))?$")
+_TABLE: Final = re.compile(
+    r"= (?:internal |private )?(?:dso_local )?(?:(?:local_)?unnamed_addr )?constant "
+    r"\[(\d+) x i\d+\] (?:c\"(.*)\"|\[((?:i\d+ -?\d+(?:, )?)+)\])(?:, align (\d+))?$"
+)
 
 
 @lru_cache(maxsize=64)
@@ -117,7 +120,10 @@ def parsed(text: str, main: str) -> Module:
         if name in defined and name not in table:
             table[name] = function = _function(defined[name])
             waiting += [o.name for block in function.blocks for i in block for o in i.operands if isinstance(o, Global)]
-    tables = {v.name: own for v in variables if (own := _table(str(v))) is not None}
+    used = {
+        o.name for f in table.values() for block in f.blocks for i in block for o in i.operands if isinstance(o, Global)
+    }
+    tables = {v.name: own for v in variables if v.name in used and (own := _table(str(v))) is not None}
     ranges = {number: (int(low), int(high)) for number, low, high in _RANGES.findall(text)}
     return Module(table, main, tables, ranges)
 

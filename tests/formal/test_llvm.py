@@ -22,6 +22,8 @@ from softfloat_ref.symbolic.terms import const, evaluator, signed, var
 ARRAY = "ptr %{0}.0, ptr %{0}.1, i64 %{0}.2, i64 %{0}.3, ptr %{0}, i64 %{0}.5, i64 %{0}.6"
 PLACES = ", ".join(ARRAY.format(name) for name in ("pa", "pb", "pc", "out"))
 TABLES = [
+    "@variable = internal global [1 x i8] [i8 1]",
+    "@weak = weak constant [1 x i8] [i8 1]",
     '@bytes = internal constant [4 x i8] c"\\01a\\5C\\FF", align 4',
     "@words = constant [2 x i16] [i16 5, i16 -1], align 2",
 ]
@@ -269,6 +271,9 @@ end:
          "%r = zext i8 %a to i32", "a value in a part of another"),
         ("%q = alloca i64\nstore i32 0, ptr %q\n%y = load i64, ptr %q\n%r = trunc i64 %y to i32", "of another width"),
         ("%x = load i8, ptr %pa, !range !{i8 0, i8 5}\n%r = zext i8 %x to i32", "a promise about what is loaded"),
+        ("store i8 1, ptr @bytes\n%r = zext i8 %a to i32", "a store into a constant array"),
+        ("%x = load i8, ptr @variable\n%r = zext i8 %x to i32", "belongs to no argument"),
+        ("%x = load i8, ptr @weak\n%r = zext i8 %x to i32", "belongs to no argument"),
         ("%x = load i8, ptr %pa, !noundef !{}\n%r = zext i8 %x to i32", "a promise about what is loaded"),
         ("%p = getelementptr [4 x i8], ptr @bytes, i64 1, i64 %pa.5\n%x = load i8, ptr %p\n%r = zext i8 %x to i32",
          "several indices"),
