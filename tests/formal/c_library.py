@@ -136,7 +136,7 @@ def prove_all(
         if name not in _ROUNDINGS:
             raise unknown("rounding", name, _ROUNDINGS, " (--rounding)")
     print(f"{compiler()} {OPTIONS[1]}, core {core_hash()[:16]}, tininess {tininess} rounding; seconds of a proof")
-    print(f"{'':22}" + "".join(f"{name:>{_COLUMN}}" for name in roundings), flush=True)
+    print(f"{'':24}" + "".join(f"{name:>{_COLUMN}}" for name in roundings), flush=True)
     verdicts: list[Verdict] = []
     with workers(jobs) as pool:
         tasks = [_Task(fmt, op, name, tininess, limit_s) for fmt, op in rows for name in roundings]
@@ -144,7 +144,7 @@ def prove_all(
         for fmt, op in rows:
             row = [next(results) for _ in roundings]
             verdicts += [r.verdict for r in row]
-            print(f"{fmt:13}{op:9}" + "".join(f"{_cell(r):>{_COLUMN}}" for r in row), flush=True)
+            print(f"{fmt:16}{op:8}" + "".join(f"{_cell(r):>{_COLUMN}}" for r in row), flush=True)
             for name, result in zip(roundings, row, strict=True):
                 if result.note:
                     print(f"  {name}: {result.note}", flush=True)

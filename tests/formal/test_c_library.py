@@ -93,9 +93,9 @@ def test_what_is_undefined_in_c_is_found() -> None:
 @pytest.mark.parametrize(
     ("verdicts", "code", "row", "summary"),
     [
-        (("proved", "proved"), 0, "fp4_e2m1     add              1.5        1.5", "2 proved"),
-        (("undecided", "proved"), 3, "fp4_e2m1     add        undecided        1.5", "1 proved, 1 undecided"),
-        (("proved", "counterexample"), 1, "fp4_e2m1     add              1.5      WRONG", "1 proved, 1 WRONG"),
+        (("proved", "proved"), 0, "fp4_e2m1        add             1.5        1.5", "2 proved"),
+        (("undecided", "proved"), 3, "fp4_e2m1        add       undecided        1.5", "1 proved, 1 undecided"),
+        (("proved", "counterexample"), 1, "fp4_e2m1        add             1.5      WRONG", "1 proved, 1 WRONG"),
     ],
 )
 def test_table(
