@@ -31,7 +31,7 @@ LIMIT_S: Final = 300.0  # for a question to a solver
 _SMALL: Final = ("fp4_e2m1", "fp6_e2m3", "fp6_e3m2", "fp8_e4m3", "fp8_e5m2")
 _BY_DEFAULT: Final = {
     **dict.fromkeys(_SMALL, ("add", "mul", "div", "sqrt", "fma", "convert")),
-    **dict.fromkeys(("fp16", "bf16"), ("add", "mul", "convert")),
+    **dict.fromkeys(("fp16", "bf16"), ("add", "mul", "sqrt", "convert")),
 }
 _ROUNDINGS: Final = tuple(rounding_name(r) for r in ROUNDING_MODES)
 _FIVE: Final = tuple(name for name in _ROUNDINGS if name != rounding_name(Rounding.RTO))
