@@ -137,7 +137,7 @@ _POLICY_OPTIONS: Final = (
     ("--integers", NameType("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
     ("--specials", NameType("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
     ("--unnormals", NameType("RULE", Unnormals), f"Unnormals and their like in extf80: {' '.join(Unnormals)}."),
-    ("--rounding-precision", click.INT, "Precision of arithmetic in extf80: that of 80, 64 or 32 bits."),
+    ("--rounding-precision", click.IntRange(32, 80), "Precision of arithmetic in extf80: that of 80, 64 or 32 bits."),
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
 _POLICY_PARAMETERS: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]

@@ -97,6 +97,8 @@ REQUESTED: Final = [
     Asked("matmul --fmt fp8_e4m3 --k 2 --m 1 --n 1", {"k": 2, "m": 1, "n": 1}),
     *(Asked(f"{name} --fmt fp8_e4m3 --length 2", {"length": 2}) for name in VECTOR_FUNCTIONS),
     Asked("stepwise_softmax --fmt fp8_e4m3 --length 2", {"length": 2}),
+    Asked("stepwise_softmax_reciprocal --fmt fp8_e4m3 --length 2", {"length": 2}),
+    Asked("stepwise_layer_norm --fmt x=fp8_e4m3,steps=bf16 --length 2", {"length": 2}),
     Asked("stepwise_rms_norm --fmt x=fp8_e4m3,steps=bf16 --length 2 --steps", {"length": 2, "steps": True}),
     Asked("stepwise_attention --fmt fp8_e4m3 --out bf16 --length 2 --depth 1", {"length": 2, "depth": 1}),
     Asked("add --fmt fp8_e4m3 --rounding-input rne,rtz", {"roundings": "rne,rtz"}),

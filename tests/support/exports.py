@@ -33,7 +33,12 @@ SETS: dict[str, VectorSet] = {
         ("fma", "fma", "fp16", {"level": 1}),
         ("wide_add", "add", "fp128", {"count": 600}),  # with a sticky bit for numbers far below
         ("extended_add", "add", "extf80", {"policy": "x87", "count": 400}),
-        ("extended_mul", "mul", "extf80", {"policy": {"like": "softfloat-8086", "rounding_precision": 64}}),
+        (
+            "extended_mul",
+            "mul",
+            "extf80",
+            {"policy": {"like": "softfloat-8086", "rounding_precision": 64}, "count": 99},
+        ),
         ("extended_to_fp64", "convert", "extf80", {"out": "fp64", "policy": "x87", "count": 400}),
         ("wide_fma", "fma", "fp64", {"level": 1}),
         ("dequantize", "dequantize", "mxfp4", {"count": 60}),
