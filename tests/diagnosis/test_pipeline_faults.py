@@ -46,7 +46,7 @@ DEVICES = {
 }
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", DEVICES)
 def test_another_choice_in_a_step_is_named(name: str) -> None:
     found = diagnosis(VECTORS, Faulty(DEVICES[name]))

@@ -132,7 +132,8 @@ def test_all_pairs_of_8_bits(fmt: str, tmp_path: Path) -> None:
     formats.check_operations(formats.formats[0], 3000, exhaustive=True)
 
 
-@pytest.mark.parametrize("policy", ["ieee", *(pytest.param(p, marks=pytest.mark.full) for p in list(POLICIES)[1:])])
+@pytest.mark.full
+@pytest.mark.parametrize("policy", list(POLICIES))
 def test_policies(policy: str, tmp_path: Path) -> None:
     """A format for each size of words, one without Inf, one without NaN; no -0 where flushed inputs could be that."""
     small = "fp8_e4m3" if POLICIES[policy].get("flush_inputs") or "tpu" in policy else "fp8_e4m3fnuz"
