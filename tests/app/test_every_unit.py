@@ -352,7 +352,7 @@ def test_an_option_is_taken_or_refused_by_its_name(asked: Asked) -> None:
             assert typed in done.stderr, done.stderr
             assert done.stderr == refused("eval", *words, "0")
         elif done.returncode:  # of this kind, but not of this function, format or rounding
-            assert re.search(r"has no|neither|no rounding|elements are not|works on|affine|fp32", done.stderr), (
+            assert re.search(r"has no|neither|is for|no rounding|elements are not|works on|affine|fp32", done.stderr), (
                 done.stderr
             )
 

@@ -61,6 +61,7 @@ HASHES: dict[str, str] = {
     "vector_functions": "de071e8a019a8770",
     "aligned_numbers": "483cdb5ff0395026",
     "references": "8e6cd2b59e3841e4",
+    "extended_precision": "34889fe1ef401d85",
     "special_functions": "9ecf8cf9357e6632",
     "names_of_p3109": "c2ce7d1649393916",
     "operations_in_steps": "5d8cea1323a37589",

@@ -21,11 +21,11 @@ SURVIVORS = Path(__file__).with_name("survivors.toml")
 # The samples of the core suite that a module's mutants are asked first.
 FIRST = {
     "rounding": ("rounding_pieces", "sticky_encodings", "encodings", "dots", "trees"),
-    "codec": ("conversions", "targets", "encodings", "whole_small_formats"),
+    "codec": ("extended_precision", "conversions", "targets", "encodings", "whole_small_formats"),
     "exact": ("exact_numbers", "operations"),
     "blocks/scale_rules": ("scales",),
-    "policies": ("policies", "format_names", "targets"),
-    "formats": ("ulps", "format_names", "formats", "policies", "targets"),
+    "policies": ("extended_precision", "policies", "format_names", "targets"),
+    "formats": ("extended_precision", "ulps", "format_names", "formats", "policies", "targets"),
     "operations/real_functions": ("special_functions", "functions"),
     "operations/interpolation": ("interpolations",),
     "operations/estimates/nvidia": ("interpolations", "processors"),
@@ -33,7 +33,7 @@ FIRST = {
     "reals": ("special_functions", "functions"),
     "vector_functions": ("vector_functions",),
     "operations/modular": ("modular_conversions",),
-    "operations": ("signatures", "operations", "special_operations"),
+    "operations": ("signatures", "operations", "special_operations", "extended_precision"),
     "accumulate": (
         *("trees", "accumulators", "dots", "levels", "operands", "definitions_of_sums", "addends", "block_dots"),
         *("special_sums", "zero_sums", "scale_specials"),
