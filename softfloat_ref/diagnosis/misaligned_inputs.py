@@ -61,7 +61,7 @@ def misaligned_input(
         answers = [_answer(source, comparator, lines, i) for i in range(len(lines))]
         held = {i for i in wrong if answers[i] == got[i]}
         others = {i for i, x in enumerate(answers) if x is not None and x != expected[i] == got[i]}
-        if len(held) >= source.share * len(wrong):
+        if len(held) >= source.share * len(wrong) and not _is_constant(source, comparator, lines, got, held):
             inputs = [lines[i] if i in others else _inputs(source, lines, i) for i in range(len(lines))]
             return MisalignedInput(f"{source.text} of {_SHIFTS[source.shift]}", held, others, inputs)
     return None
@@ -79,6 +79,17 @@ def _may_be(
     return True
 
 
+def _is_constant(
+    source: _Source, comparator: Comparator, lines: Sequence[Inputs], got: Sequence[Output], held: Set[int]
+) -> bool:
+    """Whether these wrong answers are as well those with the bits all 0, or all 1: another line has them by chance."""
+    codes = len(lines[0])
+    return any(
+        all(_right_answer(comparator, source.inputs(lines[i], (bits,) * codes)) == got[i] for i in held)
+        for bits in (0, -1)
+    )
+
+
 def _inputs(source: _Source, lines: Sequence[Inputs], i: int) -> Inputs | None:
     """The inputs of a line with the bits of another; None if there is no such line."""
     other = i + source.shift
@@ -88,7 +99,11 @@ def _inputs(source: _Source, lines: Sequence[Inputs], i: int) -> Inputs | None:
 def _answer(source: _Source, comparator: Comparator, lines: Sequence[Inputs], i: int) -> Output | None:
     """The right answer to these; None if it is not defined."""
     inputs = _inputs(source, lines, i)
-    output = None if inputs is None else expected_model(comparator.unit)(inputs)
+    return None if inputs is None else _right_answer(comparator, inputs)
+
+
+def _right_answer(comparator: Comparator, inputs: Inputs) -> Output | None:
+    output = expected_model(comparator.unit)(inputs)
     return None if output is None else comparator(output)
 
 
