@@ -118,7 +118,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="dse",
-            formats="fp[0-9]*@e8m0|s1e*@e8m0",
+            formats=MX,
             scale_rule="rceil",
             flush="never",
             source="FlexFP's dynamic shared exponent bias: the smallest bias under which the tensor does not overflow",
