@@ -323,7 +323,12 @@ def test_what_the_command_says(tmp_path: Path) -> None:
     done = run(*words, "-o", "c.json", cwd=tmp_path)
     message = "every operation after reset, with any stalls (4 states)"
     assert done.stdout.splitlines()[1] == f"  at most 1 cycle, {message}"
-    assert json.loads((tmp_path / "c.json").read_text())["later"] == {"verdict": "proved", "said": message, "order": "", "pauses": ""}
+    assert json.loads((tmp_path / "c.json").read_text())["later"] == {
+        "verdict": "proved",
+        "said": message,
+        "order": "",
+        "pauses": "",
+    }
 
 
 LOSES = "begin if (in_ready) full <= in_valid; if (in_valid) held <= now; end"
