@@ -56,19 +56,19 @@ def operands_of_tensors(unit: Unit, places: Sequence[str], count: int | None, us
     """The operands of `count` cases of a quantizer, a dot product or a matrix product, by default of all that the
     tensors give, up to `usual`. places: FIELD=FILE::TENSOR, for a unit of one such field also FILE::TENSOR. Raises
     Error."""
-    found = {x.origin.field: x for x in (_found(unit, place) for place in places)}
+    operands = {x.origin.field: x for x in (_operand(unit, place) for place in places)}
     names = _names(unit)
-    if len(found) != len(places) or set(found) != set(names):
+    if len(operands) != len(places) or set(operands) != set(names):
         raise Error(f"{unit.name}: give a tensor for each of {', '.join(names)}: {names[0]}=FILE{SEPARATOR}TENSOR")
     most = MAX_CODES // sum(f.lanes for f in operand_fields(unit))
-    lines = tuple(itertools.islice(_lines(unit, found), min(usual, most) if count is None else min(count, most) + 1))
+    lines = tuple(itertools.islice(_lines(unit, operands), min(usual, most) if count is None else min(count, most) + 1))
     if count is not None:
         if count > most:
             raise Error(f"{unit.name}: at most {most} vectors of tensors, whose operands stand in the manifest")
         if count > len(lines):
             raise Error(f"{unit.name}: the tensors give {counted(len(lines), 'case')}, not {count}")
         lines = lines[:count]
-    return TensorOperands(tuple(found[name].origin for name in names), lines)
+    return TensorOperands(tuple(operands[name].origin for name in names), lines)
 
 
 def difference(unit: Unit, stored: TensorOperands, models: Sequence[str]) -> str:
@@ -98,7 +98,7 @@ def _names(unit: Unit) -> tuple[str, ...]:
     return _TAKEN[type(unit)]
 
 
-def _found(unit: Unit, place: str) -> _Operand:
+def _operand(unit: Unit, place: str) -> _Operand:
     """The tensor of FIELD=FILE::TENSOR. Raises Error."""
     names = _names(unit)
     start, given, rest = place.partition("=")
@@ -142,15 +142,15 @@ def _profile(fmt: Format | BlockFormat) -> Profile | None:
     return get_profile(BLOCK_FORMATS.get(fmt.name, fmt).profile)
 
 
-def _lines(unit: Any, found: dict[str, _Operand]) -> Iterator[Line]:
+def _lines(unit: Any, operands: dict[str, _Operand]) -> Iterator[Line]:
     if isinstance(unit, QuantizeUnit):
-        return _blocks(unit, found["values"])
+        return _blocks(unit, operands["values"])
     if isinstance(unit, DotUnit):
-        pairs = itertools.product(range(found["a"].rows), range(found["b"].rows))
-        return (x for i, j in pairs for x in _products(unit, found, range(i, i + 1), range(j, j + 1)))
-    tops, lefts = range(0, found["a"].rows, unit.m), range(0, found["b"].rows, unit.n)
+        pairs = itertools.product(range(operands["a"].rows), range(operands["b"].rows))
+        return (x for i, j in pairs for x in _products(unit, operands, range(i, i + 1), range(j, j + 1)))
+    tops, lefts = range(0, operands["a"].rows, unit.m), range(0, operands["b"].rows, unit.n)
     tiles = itertools.product(tops, lefts)
-    return (x for i, j in tiles for x in _products(unit.dot, found, range(i, i + unit.m), range(j, j + unit.n)))
+    return (x for i, j in tiles for x in _products(unit.dot, operands, range(i, i + unit.m), range(j, j + unit.n)))
 
 
 def _blocks(unit: QuantizeUnit, operand: _Operand) -> Iterator[Line]:
@@ -181,12 +181,12 @@ def _pieces(x: Array, size: int) -> Array:
     return padded.reshape(count, size)
 
 
-def _products(dot: DotUnit, found: dict[str, _Operand], a_rows: range, b_rows: range) -> Iterator[Line]:
+def _products(dot: DotUnit, operands: dict[str, _Operand], a_rows: range, b_rows: range) -> Iterator[Line]:
     """Rows of a by rows of b, in pieces of k; rows that are not there are zeros, and so is c."""
-    if found["a"].tensor.shape[-1] != found["b"].tensor.shape[-1]:
-        shapes = " and ".join(f"{x.origin} {x.origin.shape}" for x in found.values())
+    if operands["a"].tensor.shape[-1] != operands["b"].tensor.shape[-1]:
+        shapes = " and ".join(f"{x.origin} {x.origin.shape}" for x in operands.values())
         raise Error(f"{shapes}: rows of a and b must have one length")
-    sides = [_side(found[name], rows, dot.k) for name, rows in (("a", a_rows), ("b", b_rows))]
+    sides = [_side(operands[name], rows, dot.k) for name, rows in (("a", a_rows), ("b", b_rows))]
     zeros = (0,) * (len(a_rows) * len(b_rows))
     for a, b in zip(*sides, strict=True):
         yield (*a, *b, *zeros)

@@ -58,8 +58,8 @@ def with_pauses(question: Question, outcome: Later | None, limit_s: float) -> La
     moving = _moving_registers(designs[0], limit_s)
     is_alone = question.source is None  # else the next operation's random bits must be the same, too
     if not moving or (is_alone and all(_gives_the_same(design, limit_s) for design in designs)):
-        said = f"{enable.port} may be off in any cycle{' after the reset' if question.rtl.ports.reset else ''}"
-        return replace(outcome or Later("proved"), pauses=said)
+        message = f"{enable.port} may be off in any cycle{' after the reset' if question.rtl.ports.reset else ''}"
+        return replace(outcome or Later("proved"), pauses=message)
     shown = ", ".join(name.removeprefix("dut.") for name in moving[:_SHOWN_REGISTERS])
     more = f" and {len(moving) - _SHOWN_REGISTERS} more" if len(moving) > _SHOWN_REGISTERS else ""
     noun = "register" if len(moving) == 1 else "registers"

@@ -153,7 +153,7 @@ class _Maker:
         self.epsilon = Fraction(parse_epsilon(d.epsilon if epsilon is None else epsilon, EPSILON))
         self.named, self.base = self._formats(d.fmt if fmt is None else fmt)
         self.out, self.acc = out if out is not None else d.out or None, acc
-        self.made: dict[str, PipelineOperand | PipelineStep] = {}
+        self.by_name: dict[str, PipelineOperand | PipelineStep] = {}
         self.stages: list[PipelineStep] = []
 
     def _formats(self, fmt: Any) -> tuple[dict[str, Format], Format]:
@@ -176,8 +176,8 @@ class _Maker:
         sizes = {"length": length, "depth": depth, "length x depth": length * depth, "one": 1, "mask": length}
         for name, size in d.operands.items():
             role: Any = "mask" if size == "mask" else ""
-            self.made[name] = PipelineOperand(name, self.named.get(name, self.base), sizes[size], role)
-        operands = tuple(x for x in self.made.values() if isinstance(x, PipelineOperand))
+            self.by_name[name] = PipelineOperand(name, self.named.get(name, self.base), sizes[size], role)
+        operands = tuple(x for x in self.by_name.values() if isinstance(x, PipelineOperand))
         for s in d.steps:
             with errors_of(f"{d.name}, step {s.name}"):
                 self._add(s)
@@ -197,15 +197,15 @@ class _Maker:
 
     def _add(self, s: StepDefinition) -> None:
         """Make a step, after conversions that it needs. Raises Error."""
-        check_name(s.name, self.made)
+        check_name(s.name, self.by_name)
         for x in s.of:
-            if x not in self.made and x not in _CONSTANTS and not _is_number(x):
-                raise unknown("operand or step before it:", x, [*self.made, *_CONSTANTS])
+            if x not in self.by_name and x not in _CONSTANTS and not _is_number(x):
+                raise unknown("operand or step before it:", x, [*self.by_name, *_CONSTANTS])
         step = self._fold(s) if s.order else self._dot(s) if s.op == "dot" else self._each(s)
         self._keep(step)
 
     def _keep(self, step: PipelineStep) -> None:
-        self.made[step.name] = step
+        self.by_name[step.name] = step
         self.stages.append(step)
 
     def _out(self, s: StepDefinition) -> Format:
@@ -220,24 +220,24 @@ class _Maker:
         return self.policy if s.policy is None else get_policy(s.policy)
 
     def _fmt(self, x: str) -> Format:
-        made = self.made[x]
+        made = self.by_name[x]
         return made.fmt if isinstance(made, PipelineOperand) else made.out
 
     def _each(self, s: StepDefinition) -> PipelineStep:
         """An operation on every lane."""
         if s.acc or s.columns:
             raise Error(f"{'acc' if s.acc else 'columns'} is for dot")
-        own = [self._fmt(x) for x in s.of if x in self.made]
+        own = [self._fmt(x) for x in s.of if x in self.by_name]
         if not own:
             raise Error("of: names no operand and no step before it")
-        formats = [self._fmt(x) if x in self.made else own[0] for x in s.of]
+        formats = [self._fmt(x) if x in self.by_name else own[0] for x in s.of]
         unit: Part
         if ".toml" in s.op:
             unit = ApproximationUnit.make(s.op, formats[0], s.out or None)
         else:
             unit = self._operation(s, formats)
-        counts = [self.made[x].lanes for x in s.of if x in self.made]
-        of = tuple(x if x in self.made else self._constant(x, f) for x, f in zip(s.of, formats, strict=True))
+        counts = [self.by_name[x].lanes for x in s.of if x in self.by_name]
+        of = tuple(x if x in self.by_name else self._constant(x, f) for x, f in zip(s.of, formats, strict=True))
         return PipelineStep(s.name, unit, of, max(counts))
 
     def _operation(self, s: StepDefinition, formats: Sequence[Format]) -> OperationUnit:
@@ -258,28 +258,28 @@ class _Maker:
         check_order(s.order)
         if s.acc or s.columns:
             raise Error("order is for operations of two operands; a dot product has an accumulator")
-        if len(s.of) != 1 or s.of[0] not in self.made:
+        if len(s.of) != 1 or s.of[0] not in self.by_name:
             raise Error("a fold is of one operand, or one step before it")
         source, out = s.of[0], self._out(s)
         if self._fmt(source) != out:
             converted = f"{source}_{out.name}".lower()
-            if converted not in self.made:
+            if converted not in self.by_name:
                 unit = OperationUnit.make("convert", self._fmt(source), out, self._policy(s))
-                self._keep(PipelineStep(converted, unit, (source,), self.made[source].lanes))
+                self._keep(PipelineStep(converted, unit, (source,), self.by_name[source].lanes))
             source = converted
         return PipelineStep(s.name, self._operation(s, (out, out)), (source,), 1, s.order)
 
     def _dot(self, s: StepDefinition) -> PipelineStep:
         """Products of rows, or columns, added by an accumulator."""
-        if len(s.of) not in (2, 3) or not all(x in self.made for x in s.of[:2]):
+        if len(s.of) not in (2, 3) or not all(x in self.by_name for x in s.of[:2]):
             raise Error("dot is of two operands or steps before it, and the number that the sum starts from")
         if s.policy is not None:
             raise Error("an accumulator has its own roundings; leave policy out")
         a, b, out = self._fmt(s.of[0]), self._fmt(s.of[1]), self._out(s)
-        k, size = self.made[s.of[0]].lanes, self.made[s.of[1]].lanes
-        formats = a, b, self._fmt(s.of[2]) if s.of[2:] and s.of[2] in self.made else out
+        k, size = self.by_name[s.of[0]].lanes, self.by_name[s.of[1]].lanes
+        formats = a, b, self._fmt(s.of[2]) if s.of[2:] and s.of[2] in self.by_name else out
         unit = DotUnit.make(formats, out, s.acc or self.acc, k)
-        c = (self._constant(x, unit.c) if x not in self.made else x for x in s.of[2:])
+        c = (self._constant(x, unit.c) if x not in self.by_name else x for x in s.of[2:])
         return PipelineStep(s.name, unit, (*s.of[:2], *c), max(size // k, 1), columns=s.columns)
 
 

@@ -64,10 +64,10 @@ def write_library(folder: str | Path, files: dict[str, str]) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.", ignore_cleanup_errors=True) as new:
-            made = Path(new) / "library"
-            made.mkdir()
+            library = Path(new) / "library"
+            library.mkdir()
             for name, text in files.items():
-                write_data(made / name, text)
-            made.rename(place)
+                write_data(library / name, text)
+            library.rename(place)
     except OSError as e:
         raise Error(f"{place}: cannot be written: {e.strerror or e}") from None
