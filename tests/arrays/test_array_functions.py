@@ -74,6 +74,7 @@ def test_every_rounding(policy: Policy) -> None:
             assert left < codes.size / (3 if op == "asinpi" else 4)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("fmt", ["tf32", "bf16", "dlfloat16", "i32", "u16", "s1e7m30", "s1e5m20"])
 def test_other_operands(fmt: str) -> None:
     for op in SOME[:3]:

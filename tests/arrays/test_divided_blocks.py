@@ -205,6 +205,7 @@ def against_the_oracle(fmt: BlockFormat, profile: str, policy: Policy, factor: f
         check(bits, None, result, policy.replace(overflow=result.profile.overflow), result.factor)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("width", [2, 6, 10, 13])
 @pytest.mark.parametrize("profile", ["ocp", "nvfp4", "nvfp4-torchao"])
 def test_integers_of_any_width(width: int, profile: str) -> None:

@@ -99,6 +99,7 @@ def test_directed_cases_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None
         assert made(n) == (fresh.get(n) or fresh[100_000])
 
 
+@pytest.mark.full
 def test_more_than_is_kept_is_solved(folder: Path) -> None:
     few = made(40)
     assert len(few) == 20

@@ -92,7 +92,7 @@ def test_a_slice(simulator: Simulator, tmp_path: Path) -> None:
     assert (rows["vectors"]["median"] or COUNT) < (rows["testfloat"]["median"] or COUNT)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["fp16_fma", "mxfp8_quantize", "mxfp8_dot", "bf16_stochastic"])
 def test_witnesses_show_what_few_cases_show(name: str, simulator: Simulator, tmp_path: Path) -> None:
@@ -123,6 +123,7 @@ def test_the_case_is_counted_right(simulator: Simulator, tmp_path: Path) -> None
         bench.run(path, setting)
 
 
+@pytest.mark.full
 @pytest.mark.sim
 def test_bugs_behind_the_input_defect(simulator: Simulator, tmp_path: Path) -> None:
     source, examples = tmp_path / "fp16_fma.sv", FMA.source.parents[1]

@@ -70,6 +70,7 @@ def test_an_approximation_is_recognized() -> None:
         assert result.name == name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("fmt", "least"), [("fp4_e2m1@e8m0/4", 20)])
 def test_profiles_are_recovered(fmt: str, least: int) -> None:
     e = examiner(subject("quantize", fmt, None))

@@ -316,6 +316,7 @@ def test_pooling_a_tie_has_one_gradient() -> None:
     assert layer.backward(np.full((1, 1, 1, 1), 3, np.float32)).reshape(-1).tolist() == [3, 0, 0, 0]
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("kind", MODELS)
 def test_models_run_forward_and_back(kind: str) -> None:
     text = kind in ("lstm", "transformer")

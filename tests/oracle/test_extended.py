@@ -203,7 +203,7 @@ def test_steps_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for op, policy in itertools.product(("add", "mul", "div"), (Policy(), Policy("rtz"), Policy(flush_outputs=True))):
         sig = signature(op, fmt)
         run, s = evaluator(sig, policy), setting(sig, policy)
-        for _ in range(300):
+        for _ in range(80):
             codes = [rng.getrandbits(fmt.width) for _ in "ab"]
             assert evaluated(recording(), s, codes) == run(codes, 0)
 

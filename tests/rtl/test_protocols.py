@@ -124,6 +124,7 @@ def test_operands_taken_wrongly(parameter: str, message: str, xors: Path, tmp_pa
     assert re.search(message, failure(build(CHEAP, xors, tmp_path / "w", ports, source).first))
 
 
+@pytest.mark.full
 def test_a_missing_ready_is_named(xors: Path, tmp_path: Path) -> None:
     ports, source = signed(tmp_path, source=SIGNED.replace("b_ready = !have_b &&", "b_ready = 0 &&"))
     message = failure(build(CHEAP, xors, tmp_path / "w", ports, source).first)

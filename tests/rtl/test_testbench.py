@@ -480,6 +480,7 @@ def test_manifest_of_an_older_kind_is_the_same(tmp_path: Path) -> None:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_mismatch_shown_is_real(tmp_path: Path) -> None:
     shown = re.findall(r"^(convert_\S+\.memh:.*|FAIL: \d.*)$", (TOP / "docs" / "testbench.md").read_text(), re.M)
     assert len(shown) == 2
