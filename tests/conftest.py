@@ -54,6 +54,7 @@ KEPT = pytest.StashKey[str]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="Run the tests marked full, too.")
+    parser.addoption("--gate", action="store_true", help="As --full, without the cases that .ci/run leaves out.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -77,10 +78,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked full run with --full only, but for so many of their cases as the mark keeps. Those marked
-    extra("package") are skipped where it is not installed. The files that take longest come first."""
+    """Tests marked full run with --full only, but for so many of their cases as the mark keeps; with --gate all do, but
+    for those of which it says how many. Those marked extra("package") are skipped where it is not installed. The files
+    that take longest come first."""
     if not config.getoption("full"):
-        left_out = set(_left_out(items))
+        left_out = set(_left_out(items, "gate" if config.getoption("gate") else "keep"))
         items[:] = [item for item in items if item not in left_out]
         config.stash[LEFT_OUT] = len(left_out)
     places = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST)}
@@ -92,15 +94,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
 
 
-def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """The cases of tests marked full that are not kept; those that are stand evenly among all."""
+def _left_out(items: list[pytest.Item], word: str) -> Iterator[pytest.Item]:
+    """The cases of tests marked full that are not kept; those that are stand evenly among all. word: that of the mark
+    which says how many are; with keep it is none where the mark does not say, with gate all."""
     groups: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("full"):
             groups.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
     for cases in groups.values():
         marker = cases[0].get_closest_marker("full")
-        count = marker.kwargs.get("keep", 0) if marker else 0
+        kwargs = marker.kwargs if marker else {}
+        count = min(kwargs.get(word, len(cases) if word == "gate" else 0), len(cases))
         kept = {i * len(cases) // count for i in range(count)}
         yield from (case for i, case in enumerate(cases) if i not in kept)
 

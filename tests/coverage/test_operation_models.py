@@ -82,7 +82,7 @@ def test_one_binade_stands_for_all(op: str, fmt: str, monkeypatch: pytest.Monkey
     assert settings[0] == settings[1]
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(gate=6, keep=1)
 @pytest.mark.parametrize(("op", "fmt", "out", "policy"), FULL)
 def test_level_1_hits_every_reachable_bin(op, fmt, out, policy) -> None:  # type: ignore[no-untyped-def]
     """With its directed cases alone, each of which hits the bin it is tagged with, and no two of which are the same."""
@@ -138,7 +138,7 @@ SMALL += [
 FLUSHED = ("mul", "div", "convert", "recip", "exp", "log2")  # with which subnormal operands and results are flushed too
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(gate=6, keep=1)
 @pytest.mark.parametrize(
     ("op", "fmt", "out", "flush"),
     [(*request, flush) for request in SMALL for flush in (False, True) if not flush or request[0] in FLUSHED],

@@ -280,7 +280,7 @@ WITHOUT_MEMORY = [
 ]
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("vectors", WITHOUT_MEMORY)
 def test_no_listed_defect_is_taken_for_a_fault_of_the_order(vectors: VectorSet) -> None:
     space = space_of(vectors)

@@ -49,7 +49,7 @@ def named(d: Diagnosis) -> set[str]:
     return {x.hypothesis.name for x in d.several.faults}
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=4)
 @pytest.mark.parametrize(
     ("vectors", "faults"),
     [
@@ -93,7 +93,7 @@ def test_a_policy_and_two_defects() -> None:
     assert named(d) == {"rounding = rtz", "zero without sign", "no overflow"}
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=3)
 @pytest.mark.parametrize(
     ("vectors", "first", "second"),
     [

@@ -42,7 +42,7 @@ def test_shifts_by_more_than_a_word(tmp_path: Path) -> None:
         assert called(codes) == circuit.function()(codes)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=1)
 @pytest.mark.parametrize("most", [3000, pytest.param(1 << 16, marks=pytest.mark.sim)])
 def test_units(most: int, tmp_path: Path) -> None:
     circuits = [export_circuit(vectors.unit, f"unit_{name}") for name, vectors in SETS.items()]
