@@ -33,7 +33,7 @@ Note = Callable[[Decided, int, int], None]  # of a case, the number of those dec
 class Proof:
     """What came of a proof. cases: those that cover all inputs, decided or not. split: the question whether they do;
     None for one case. tried: undecided cases that were split into others. later: what follows the first operation,
-    if that is another question."""
+    if that is another question. reason: why there are no cases, if the circuit cannot be had."""
 
     verdict: Verdict
     cases: tuple[Decided, ...]
@@ -41,6 +41,7 @@ class Proof:
     tried: tuple[Decided, ...] = ()
     open: tuple[str, ...] = field(default=())  # cases that were not begun
     later: Later | None = None
+    reason: str = ""
 
     @property
     def counterexample(self) -> Counterexample | None:

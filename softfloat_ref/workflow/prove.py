@@ -22,7 +22,7 @@ from softfloat_ref.proof.unroll import ANY, CHANGING, has_pauses
 from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.reading import ReadFile
 from softfloat_ref.rtl.sources import Sources, read_sources
-from softfloat_ref.rtl.vhdl_units import check_one_text, with_netlist
+from softfloat_ref.rtl.vhdl_units import NoNetlistError, check_one_text, with_netlist
 from softfloat_ref.testing import judge  # noqa: F401  (the views of all kinds of units enter the table)
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import circuit_unit
@@ -47,7 +47,8 @@ def prove(
     **options: Any,
 ) -> Proof | ProofOutcome:
     """Whether a circuit, or another definition, gives the exact answer for every input. `verdict`: proved,
-    counterexample, undecided, or mismatch where a simulation of the sources shows something else than the netlist.
+    counterexample, undecided, or mismatch where a simulation of the sources shows something else than the netlist. Of
+    VHDL without a netlist it is undecided, and `reason` says why.
 
     what, fmt, options: as for `unit`. equal: another unit, or the options that differ, such as
     {"policy": {"tininess": "before"}}; flags: whether these must be equal, too. ports, sources: the port map and the
@@ -63,7 +64,10 @@ def prove(
         return compare(Equality(unit, circuit_unit(other), where, flags), prover)
     files = sources if isinstance(sources, Sources) else read_sources([str(x) for x in sources]).in_order()
     files = circuit_sources(files, str(ports))
-    return decide_circuit(question_of(unit, str(ports), files, where), files, prover)
+    try:
+        return decide_circuit(question_of(unit, str(ports), files, where), files, prover)
+    except NoNetlistError as e:
+        return Proof("undecided", (), reason=str(e))
 
 
 def circuit_sources(sources: Sources, ports: str) -> Sources:

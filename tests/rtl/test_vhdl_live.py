@@ -14,6 +14,7 @@ import pytest
 from benches import ONLY_ICARUS
 from command import refused, run
 
+import softfloat_ref as sf
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
@@ -200,7 +201,8 @@ ITS_OWN = "ghdl --synth itself failed: raised TYPES.INTERNAL_ERROR : synth-vhdl_
 def test_a_synthesis_that_dies_leaves_the_proof_open(
     call: str, ends: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of VHDL that compiles, `prove` says the same as `verify`, and ends as that does. call: in which GHDL dies."""
+    """Of VHDL that compiles, `prove` and `sf.prove` say the same as `verify`, and end as that does. call: in which GHDL
+    dies."""
     real, own = shutil.which("ghdl"), tmp_path / "bin" / "ghdl"
     own.parent.mkdir()
     own.write_text(f'#!/bin/sh\ncase "$*" in {call}) {ends};; esac\nexec {real} "$@"\n')
@@ -216,6 +218,9 @@ def test_a_synthesis_that_dies_leaves_the_proof_open(
     ):
         assert done.returncode == 3, done.stdout + done.stderr
         assert f"GHDL makes no netlist of unit: {said}" in done.stdout
+    proof = sf.prove("abs", "fp8_e5m2", ports=tmp_path / "ports.toml", sources=[tmp_path / "unit.vhd"])
+    assert (proof.verdict, proof.counterexample) == ("undecided", None)
+    assert f"GHDL makes no netlist of unit: {said}" in proof.reason
 
 
 def test_what_does_not_compile_is_refused(tmp_path: Path) -> None:
