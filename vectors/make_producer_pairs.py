@@ -18,7 +18,9 @@ import numpy as np
 
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import get_profile
-from softfloat_ref.oracle.blocks.quantize import largest_magnitude, quantize_block, tensor_scale_of
+from softfloat_ref.oracle.blocks.quantize import quantize_block
+from softfloat_ref.oracle.blocks.scales import largest_magnitude
+from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_of
 from softfloat_ref.oracle.codec import decode, encode, to_value
 
 OUT: Final = Path(__file__).parent / "producers" / "pairs.csv"

@@ -25,7 +25,7 @@ from softfloat_ref.oracle.accumulate.model import summary
 from softfloat_ref.oracle.accumulate.probes import COLUMNS, PROBES, answer
 from softfloat_ref.oracle.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.blocks.quantize import VALUE_BITS
+from softfloat_ref.oracle.blocks.tensor_scales import VALUE_BITS
 from softfloat_ref.oracle.codec import check_code, decoder, encode, to_value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number

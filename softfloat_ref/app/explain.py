@@ -12,7 +12,7 @@ from softfloat_ref.app.requests import UnitRequest, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.blocks.quantize import VALUE_BITS
+from softfloat_ref.oracle.blocks.tensor_scales import VALUE_BITS
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format

@@ -23,16 +23,12 @@ from softfloat_ref.oracle.affine import (
     is_affine,
     quantize_value,
 )
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import AXIS, FP32, TENSOR, BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import (
-    VALUE_BITS,
-    dequantize_to_fp32,
-    largest_magnitude,
-    quantize_block,
-    resolve,
-    tensor_scale_of,
-)
+from softfloat_ref.oracle.blocks.quantize import quantize_block, resolve
+from softfloat_ref.oracle.blocks.scales import largest_magnitude
+from softfloat_ref.oracle.blocks.tensor_scales import VALUE_BITS, tensor_scale_of
 from softfloat_ref.oracle.codec import decode, decoder, encode, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format

@@ -17,10 +17,11 @@ from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profile import OCP, Profile
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve, tensor_scale_code
-from softfloat_ref.oracle.blocks.tensor_scales import inverse_reach, reach
+from softfloat_ref.oracle.blocks.quantize import resolve
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE, inverse_reach, reach, tensor_scale_code
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE

@@ -36,16 +36,10 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.fp32_steps import fp32_quotient
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import (
-    FP32_ONE,
-    quantize_block,
-    scale_of,
-    scale_of_steps,
-    special_element,
-    tensor_scale_of,
-)
+from softfloat_ref.oracle.blocks.quantize import quantize_block, special_element
 from softfloat_ref.oracle.blocks.scale_rules import largest
-from softfloat_ref.oracle.blocks.tensor_scales import encode_scale, reach, reciprocal_scale
+from softfloat_ref.oracle.blocks.scales import scale_of, scale_of_steps
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE, encode_scale, reach, reciprocal_scale, tensor_scale_of
 from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format

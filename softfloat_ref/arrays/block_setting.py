@@ -13,15 +13,8 @@ from softfloat_ref.arrays.convert import code_dtype
 from softfloat_ref.arrays.kernels import block_dispatch, divided
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import (
-    FP32_ONE,
-    QuantizedBlock,
-    element_policy,
-    quantize_block,
-    resolve,
-    tensor_scale_of,
-)
-from softfloat_ref.oracle.blocks.tensor_scales import reach
+from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, element_policy, quantize_block, resolve
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE, reach, tensor_scale_of
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE

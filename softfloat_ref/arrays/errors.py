@@ -23,8 +23,9 @@ from softfloat_ref.arrays.random_bits import resolve_bits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat, get_rule
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.quantize import resolve, tensor_scale_of
+from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_of
 from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy, get_policy

@@ -24,7 +24,7 @@ from softfloat_ref.arrays.native_products import multiply as native_multiply
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, run
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format

@@ -20,7 +20,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import Accumulator, default_accumulator, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import check_c, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE
 from softfloat_ref.oracle.formats import Format, get_format
 
 Operand = BlockArray | ScalarArray

@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.classes import class_of, members
 from softfloat_ref.coverage.engine.framework import BaseSetting, Bins, Cell, Coverage, Line, Model, cross, grouped
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import FP32
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve
+from softfloat_ref.oracle.blocks.quantize import resolve
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import DequantizeUnit

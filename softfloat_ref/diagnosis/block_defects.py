@@ -18,17 +18,12 @@ from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, VALUE_DEF
 from softfloat_ref.diagnosis.roundings import to_format, with_policy
 from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.dequantize import to_fp32
+from softfloat_ref.oracle.blocks.elements import used_scale
 from softfloat_ref.oracle.blocks.formats import FP32
-from softfloat_ref.oracle.blocks.quantize import (
-    better_scale,
-    block_scale,
-    flush,
-    scale_of,
-    to_fp32,
-    used_scale,
-    wanted_scale,
-)
 from softfloat_ref.oracle.blocks.scale_rules import WantedScale
+from softfloat_ref.oracle.blocks.scale_search import better_scale
+from softfloat_ref.oracle.blocks.scales import block_scale, flush, scale_of, wanted_scale
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow, Policy

@@ -12,8 +12,8 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.fp32_steps import fp32, fp32_quotient
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import wanted_scale
 from softfloat_ref.oracle.blocks.scale_rules import WantedScale, largest
+from softfloat_ref.oracle.blocks.scales import wanted_scale
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.operations import evaluator, get_operation, signature

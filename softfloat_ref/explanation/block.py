@@ -13,23 +13,14 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.explanation.scalar import DETERMINISTIC, Rows, describe, scale_text, value_text
 from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import (
-    QuantizedBlock,
-    dequantize_to_fp32,
-    element_policy,
-    error,
-    flush,
-    is_for,
-    largest_magnitude,
-    quantize_block,
-    resolve,
-    scale_of,
-    second_scale,
-    tensor_scale_of,
-)
+from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, element_policy, is_for, quantize_block, resolve
+from softfloat_ref.oracle.blocks.scale_search import error, second_scale
+from softfloat_ref.oracle.blocks.scales import flush, largest_magnitude, scale_of
+from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_of
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW

@@ -18,7 +18,7 @@ from softfloat_ref.nn.model_files.quantized import LayoutTensor, Span
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat
 from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.profiles import get_profile
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, tensor_scale_of
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE, tensor_scale_of
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import DotUnit, Line, MatmulUnit, QuantizeUnit, Unit

@@ -20,7 +20,8 @@ from softfloat_ref.nn.observers import Observer
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import TENSOR, BlockFormat
-from softfloat_ref.oracle.blocks.quantize import resolve, scale_of
+from softfloat_ref.oracle.blocks.quantize import resolve
+from softfloat_ref.oracle.blocks.scales import scale_of
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Policy, get_policy

@@ -81,7 +81,7 @@ def _with_sticky_bit(x: Value) -> Value:
 
 
 def largest_by_code(values: Sequence[Value], fmt: Format) -> Value | None:
-    """The largest magnitude of nonzero numbers of a float format, as blocks.quantize.largest_magnitude.
+    """The largest magnitude of nonzero numbers of a float format, as blocks.scales.largest_magnitude.
 
     The code of a magnitude is its exponent, counted from the smallest, beside its significand: the leading one of a
     normal number adds one to the exponent field (of 0, which no normal number has).

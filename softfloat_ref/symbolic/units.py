@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref.oracle import codec, exact, operations
 from softfloat_ref.oracle.accumulate.evaluate import TreeEvaluator
-from softfloat_ref.oracle.blocks.quantize import largest_magnitude
+from softfloat_ref.oracle.blocks.scales import largest_magnitude
 from softfloat_ref.oracle.codec import _decode, _decode_explicit, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.block_setting import BlockSetting
 from softfloat_ref.arrays.kernels import block_dispatch, plans
-from softfloat_ref.oracle.blocks.quantize import EIGHTH, lowest_scale, scale_code, scale_of, scale_policy
 from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.blocks.scales import EIGHTH, lowest_scale, scale_code, scale_of, scale_policy
 from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format

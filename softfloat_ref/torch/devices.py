@@ -15,7 +15,7 @@ from softfloat_ref.arrays.block_setting import BlockSetting, setting
 from softfloat_ref.arrays.exponents import AnyFormat
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, tensor_scale_code
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE, tensor_scale_code
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.torch import device_plans

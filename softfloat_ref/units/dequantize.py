@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.dequantize import dequantized
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import dequantized, lanes
+from softfloat_ref.oracle.blocks.quantize import lanes
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import POLICIES

@@ -26,7 +26,8 @@ from softfloat_ref.explanation.steps import alternatives, field_lines, has_alter
 from softfloat_ref.explanation.vector import explain_lane
 from softfloat_ref.oracle.affine import is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, element_policy, resolve
+from softfloat_ref.oracle.blocks.quantize import element_policy, resolve
+from softfloat_ref.oracle.blocks.tensor_scales import VALUE_BITS
 from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, get_format

@@ -175,7 +175,7 @@ def test_quantize_a_large_tensor(tmp_path: Path) -> None:
     q = np.load(tmp_path / "q.npy", allow_pickle=False)
     assert q.dtype == np.float32
     rng = np.random.default_rng(1)
-    from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
+    from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 
     for row, start in zip(rng.integers(0, 1024, 1000), rng.integers(0, 32, 1000) * 32, strict=True):
         part = slice(start, start + 32)

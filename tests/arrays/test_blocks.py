@@ -20,9 +20,10 @@ from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.arrays.block_setting import BlockSetting
 from softfloat_ref.arrays.kernels import prefixes
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format, get_block_format
 from softfloat_ref.oracle.blocks.profiles import get_profile
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decode, decoder, encoder, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
@@ -260,7 +261,7 @@ ctypes.CDLL(sys.argv[1])
 assert np.float32(2.0**-126) * np.float32(0.5) == 0, "the library did not turn flushing on"
 from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.policies import Policy
 x = np.array([0x007FFFFF, 0x80000001, 0x00400000] * 4000, np.uint32).view(np.float32)
 assert set(arrays.encode(x, "bf16").tolist()) == {0x0080, 0x8000, 0x0040}

@@ -14,8 +14,9 @@ from softfloat_ref import blocks
 from softfloat_ref.arrays.block_setting import setting
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.policies import Policy

@@ -11,8 +11,9 @@ import pytest
 from softfloat_ref import blocks
 from softfloat_ref.arrays.kernels import divided, nearest, plans
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
 from softfloat_ref.oracle.codec import decode, decoder
 from softfloat_ref.oracle.formats import CATALOGUE, define_format, get_format
@@ -305,7 +306,7 @@ def test_every_bf16_under_every_scale(name: str) -> None:
 
 def test_tensor_scales_of_any_largest_magnitude() -> None:
     from softfloat_ref.arrays.block_setting import setting
-    from softfloat_ref.oracle.blocks.quantize import tensor_scale_of
+    from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_of
 
     rng, chosen = np.random.default_rng(2), setting("nvfp4", None, None)
     for bits in [*range(3), *rng.integers(0, 1 << 24, 300).tolist(), *rng.integers(0, 0x7F800000, 2000).tolist()]:

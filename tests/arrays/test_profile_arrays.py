@@ -12,9 +12,10 @@ from profile_definition import NAMES, anywhere, cases, check, defined, line, shu
 
 from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import Philox

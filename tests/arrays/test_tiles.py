@@ -12,8 +12,9 @@ from profile_definition import anywhere
 from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import dot
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import define_block_format, get_block_format
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.units import DotUnit

@@ -15,8 +15,8 @@ from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import get_block_format
-from softfloat_ref.oracle.blocks.quantize import wanted_scale
 from softfloat_ref.oracle.blocks.scale_rules import WantedScale
+from softfloat_ref.oracle.blocks.scales import wanted_scale
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.rounding_steps import Destination
 from softfloat_ref.oracle.steps import Function, Traced

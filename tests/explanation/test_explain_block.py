@@ -11,7 +11,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, is_for, quantize_block, resolve
+from softfloat_ref.oracle.blocks.quantize import is_for, quantize_block, resolve
+from softfloat_ref.oracle.blocks.tensor_scales import VALUE_BITS
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.policies import Policy
 

@@ -16,7 +16,8 @@ import pytest
 
 from softfloat_ref import blocks
 from softfloat_ref.oracle.blocks.producers import PRODUCERS
-from softfloat_ref.oracle.blocks.quantize import quantize_block, tensor_scale_of
+from softfloat_ref.oracle.blocks.quantize import quantize_block
+from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_of
 from softfloat_ref.oracle.codec import decode, to_value
 
 WEIGHTS = Path(__file__).parents[2] / "vectors" / "tensors" / "char_weights.npy"

@@ -16,18 +16,13 @@ from profile_definition import NAMES, amaxes, cases, check, defined, line, power
 
 from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, FP32, BlockFormat, define_block_format, get_block_format
 from softfloat_ref.oracle.blocks.profile import CHOICES
 from softfloat_ref.oracle.blocks.profiles import PROFILES, define_profile, get_profile
-from softfloat_ref.oracle.blocks.quantize import (
-    QuantizedBlock,
-    dequantize_to_fp32,
-    is_for,
-    quantize_block,
-    resolve,
-    scale_of,
-)
+from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, is_for, quantize_block, resolve
 from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
+from softfloat_ref.oracle.blocks.scales import scale_of
 from softfloat_ref.oracle.codec import decode, to_value
 
 MX = [b for b in BLOCK_FORMATS.values() if b.name.startswith("mx")]

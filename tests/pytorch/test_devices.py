@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, Policy

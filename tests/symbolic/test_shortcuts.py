@@ -9,7 +9,7 @@ import pytest
 
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.quantize import largest_magnitude
+from softfloat_ref.oracle.blocks.scales import largest_magnitude
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format

@@ -15,7 +15,8 @@ from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import scale_of, special_element
+from softfloat_ref.oracle.blocks.quantize import special_element
+from softfloat_ref.oracle.blocks.scales import scale_of
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy

@@ -17,16 +17,10 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.fp32_steps import fp32_quotient
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import (
-    EIGHTH,
-    FP32_ONE,
-    lowest_scale,
-    scale_code,
-    scale_of,
-    scale_policy,
-    special_element,
-)
+from softfloat_ref.oracle.blocks.quantize import special_element
 from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.blocks.scales import EIGHTH, lowest_scale, scale_code, scale_of, scale_policy
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format

@@ -14,7 +14,8 @@ from softfloat_ref.coverage.quantize.elements import Elements, some_tie
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, largest_magnitude
+from softfloat_ref.oracle.blocks.scales import largest_magnitude
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.units import QuantizeUnit

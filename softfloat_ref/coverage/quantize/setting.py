@@ -12,8 +12,10 @@ from softfloat_ref.coverage.codes import TailPlace, nearest, place_of
 from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model, bits
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, element_policy, flush, largest_magnitude, resolve, scale_of
+from softfloat_ref.oracle.blocks.quantize import element_policy, resolve
 from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.blocks.scales import flush, largest_magnitude, scale_of
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, target
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.rounding import Target

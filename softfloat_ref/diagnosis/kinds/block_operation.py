@@ -15,8 +15,8 @@ from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.elements import used_scale
 from softfloat_ref.oracle.blocks.evaluation import divided
-from softfloat_ref.oracle.blocks.quantize import used_scale
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format

@@ -18,10 +18,10 @@ from softfloat_ref.diagnosis.ranking import spread_out
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.kinds.dequantize import random_code_blocks
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
 from softfloat_ref.units import DequantizeUnit
 
 _TENSOR_SCALES: Final = (FP32.max_code, *SCALES)

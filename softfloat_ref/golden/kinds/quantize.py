@@ -14,7 +14,8 @@ from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import largest_magnitude, tensor_scale_of
+from softfloat_ref.oracle.blocks.scales import largest_magnitude
+from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_of
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format

@@ -15,16 +15,13 @@ from softfloat_ref.golden.trace.case import FP32, ONE, ByElement, Codes, NodeCas
 from softfloat_ref.golden.trace.model import MAX_SIZE, block_format
 from softfloat_ref.oracle.accumulate import define_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.profiles import define_profile
-from softfloat_ref.oracle.blocks.quantize import (
-    dequantize_to_fp32,
-    largest_magnitude,
-    quantize_block,
-    tensor_scale_code,
-    tensor_scale_of,
-)
+from softfloat_ref.oracle.blocks.quantize import quantize_block
+from softfloat_ref.oracle.blocks.scales import largest_magnitude
+from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_code, tensor_scale_of
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy

@@ -24,7 +24,7 @@ from softfloat_ref.oracle.accumulate.terms import (
 )
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import get_profile
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, tensor_scale_code
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE, tensor_scale_code
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.elements import used_scale
 from softfloat_ref.oracle.blocks.operations import BlockOperation
 from softfloat_ref.oracle.blocks.quantize import lanes as in_lanes
-from softfloat_ref.oracle.blocks.quantize import used_scale
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format

@@ -1,4 +1,4 @@
-"""The errors of a block under a scale, by which four over six chooses one of two: FP32 steps, in the lanes' order.
+"""Four over six: of two scales, the one with the smaller error of the block, in FP32 steps, in the lanes' order.
 
 Sources: Cook et al., Four Over Six, arXiv 2512.02010, and mit-han-lab/fouroversix; NVIDIA's Transformer Engine,
 quantize_4over6_nvfp4.cuh and custom_recipes/reference_nvfp4.py.
@@ -10,12 +10,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.elements import divided, division
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.fp32_steps import fp32, fp32_divided, fp32_product
 from softfloat_ref.oracle.blocks.profile import Profile
+from softfloat_ref.oracle.blocks.scale_rules import WantedScale
+from softfloat_ref.oracle.blocks.scales import flush, largest_magnitude, limited_scale, rounded_scale, wanted_scale
 from softfloat_ref.oracle.blocks.tensor_scales import block_factor, reach
-from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.codec import decoder, needed_bits
 from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.rounding_steps import destination, rounded
+from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 EXPANSION: Final = exact.finite(0, 3, -1)  # 6 / 4: the scale under which the largest element of a block is 4
 _NONE: Final = exact.zero(0)
@@ -61,3 +67,59 @@ def block_error(
 def is_less(a: Value, b: Value) -> bool:
     """Whether one error is less than another."""
     return exact.compare(a, b) < 0
+
+
+@step("expanded scale", "scale")
+def expanded_scale(wanted: WantedScale, profile: Profile) -> WantedScale:
+    """The number that is wanted as a scale if the largest element is to be 4."""
+    return wanted._replace(value=expanded(wanted.value, profile))
+
+
+def second_scale(do: Do, amax: Value, fmt: BlockFormat, profile: Profile, tensor_scale: Value) -> int:
+    """The code of the other scale of a search: that of the rule times 3/2."""
+    wanted = do(expanded_scale, do(wanted_scale, amax, fmt, profile, tensor_scale), profile)
+    return rounded_scale(do, wanted, fmt.scale, profile)
+
+
+@step("error", "value")
+def error(
+    values: Sequence[Value], code: int, fmt: BlockFormat, profile: Profile, policy: Policy, words: Sequence[int],
+    tensor_scale: Value,
+) -> Value:  # fmt: skip
+    """The error of a block under a scale."""
+    by = division(code, fmt, profile, tensor_scale, needed_bits(fmt.element, policy))
+    to = destination(fmt.element, policy)
+    codes = [rounded(divided(x, by), r, to)[0] for x, r in zip(values, words, strict=True)]
+    return block_error(values, codes, code, fmt, profile, tensor_scale)
+
+
+@step("better scale", "scale code")
+def better_scale(first: int, second: int, first_error: Value, second_error: Value) -> int:
+    """The scale with the smaller error; the first one if they are equal."""
+    return second if is_less(second_error, first_error) else first
+
+
+def searched_in_steps(
+    do: Do, scale: int, values: Sequence[Value], fmt: BlockFormat, profile: Profile, policy: Policy,
+    words: Sequence[int], tensor_scale: Value,
+) -> int:  # fmt: skip
+    """`searched_scale`, step by step."""
+    flushed = flush(values, profile)
+    amax = largest_magnitude([x for x in flushed if x.kind == FINITE and x.significand])
+    if amax is None or any(x.kind != FINITE for x in values):
+        return scale
+    other = second_scale(do.at("second"), amax, fmt, profile, tensor_scale)
+    errors = [do.at(name)(error, flushed, code, fmt, profile, policy, words, tensor_scale)
+              for name, code in (("first", scale), ("second", other))]  # fmt: skip
+    return do(better_scale, scale, other, *errors)
+
+
+@step("searched scale", "scale code", searched_in_steps, (wanted_scale, expanded_scale, rounded, limited_scale, error,
+                                                          better_scale))  # fmt: skip
+def searched_scale(
+    scale: int, values: Sequence[Value], fmt: BlockFormat, profile: Profile, policy: Policy, words: Sequence[int],
+    tensor_scale: Value,
+) -> int:  # fmt: skip
+    """The code of the scale with the smaller error: the rule's, or that of the largest element 4. The rule's for blocks
+    with a NaN or Inf, and of zeros."""
+    return searched_in_steps(PLAIN, scale, values, fmt, profile, policy, words, tensor_scale)

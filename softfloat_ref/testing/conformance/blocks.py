@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.blocks.dequantize import dequantize_block
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import dequantize_block, element_policy, quantize_block, resolve
+from softfloat_ref.oracle.blocks.quantize import element_policy, quantize_block, resolve
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, get_format

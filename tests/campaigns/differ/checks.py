@@ -33,8 +33,9 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
 from softfloat_ref.oracle.affine import Parameters, check_scale, choose, dequantize_value, quantize_value
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, TENSOR, BlockFormat
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
