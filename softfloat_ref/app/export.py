@@ -21,7 +21,7 @@ from softfloat_ref.export.library import (
     specialization,
     write_library,
 )
-from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 
 _LIBRARY_FORMATS: Final = "fp16,bf16,fp32,fp64"  # by default: those that SoftFloat has
 
@@ -95,14 +95,17 @@ def command(
 
 def _write_library(request: UnitRequest, folder: str, prefix: str, special: str | None) -> None:
     table = request.choices.table
-    request.refuse("--library has every operation, in every rounding", ("fmt", *map(parameter, table)))
+    request.refuse("--library has every operation, in every rounding", ("fmt", "profile", *map(parameter, table)))
     for field in (x for x in ("sr_bits", "e8m0", "specials", "unnormals", "rounding_precision") if x in table):
         raise Error(f"{option_name(field)} has no effect on a library; leave it out")
     if special is not None and table:
         raise Error(f"--specialization is a policy; leave {option_name(next(iter(table), ''))} out")
-    formats = [get_format(name) for name in (request.fmt or _LIBRARY_FORMATS).split(",")]
+    formats = [any_format(name) for name in (request.fmt or _LIBRARY_FORMATS).split(",")]
+    profile = request.options.get("profile")
+    if profile is not None and not any(isinstance(x, BlockFormat) for x in formats):
+        raise Error("--profile is for block formats; name one in --fmt, or leave --profile out")
     policy = library_policy(table) if special is None else specialization(special)
-    files = library_files(formats, policy, prefix)
+    files = library_files(formats, policy, prefix, profile)
     write_library(folder, files)
     print(f"{folder}: {counted(len(files), 'file')}, for {counted(len(formats), 'format')}", file=sys.stderr)
 

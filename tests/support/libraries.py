@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.export.library import library_files, library_policy, write_library
 from softfloat_ref.export.library.policies import ROUNDING_MODES
-from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.policies import parse_rounding
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wpedantic", "-Wshadow", "-Wmissing-prototypes"]
@@ -23,7 +23,7 @@ Codes = NDArray[np.uint64]
 
 
 def library_texts(formats: Sequence[str], prefix: str = "", **policy: Any) -> dict[str, str]:
-    return library_files([get_format(f) for f in formats], library_policy(policy), prefix)
+    return library_files([any_format(f) for f in formats], library_policy(policy), prefix)
 
 
 class CompiledLibrary:

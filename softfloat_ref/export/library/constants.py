@@ -15,7 +15,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import evaluate
 from softfloat_ref.oracle.policies import Policy, Tininess
 
-_NAN_AT: Final = {"ieee": "IEEE", "top": "TOP", "negative-zero": "NEGATIVE_ZERO", "none": "NONE"}
+NAN_AT: Final = {"ieee": "IEEE", "top": "TOP", "negative-zero": "NEGATIVE_ZERO", "none": "NONE"}
 _PROPAGATE: Final = {"no": "GENERATED", "first": "FIRST", "signaling": "SIGNALING"}
 _MAX_WIDTH: Final = 64
 _MAX_MANTISSA: Final = 52
@@ -90,7 +90,7 @@ def format_constants(fmt: Format, own: LibraryPolicy) -> str:
     t, encode, rule = target(fmt, policy), encoder(fmt, policy), policy.nan_rule
     infinite = [encode(Value(INF, sign), 0)[0] for sign in (0, 1)]
     lines = [
-        f"{fmt.width}, {fmt.mantissa_bits}, {fmt.bias}, CORE_NAN_{_NAN_AT[fmt.nan]}, {int(fmt.infinity)}",
+        f"{fmt.width}, {fmt.mantissa_bits}, {fmt.bias}, CORE_NAN_{NAN_AT[fmt.nan]}, {int(fmt.infinity)}",
         f"{_hex(fmt.max_code)}, {_hex(fmt.quiet_bit)}, {int(fmt.signaling)}, {_hex(encode(GENERATED, 0)[0])}",
         f"{_hex(t.beyond_positive)}, {_hex(t.beyond_negative)}, {_hex(infinite[0])}, {_hex(infinite[1])}",
         f"CORE_NAN_{'GENERATED' if rule.has_code(fmt) else _PROPAGATE[rule.propagate]}, {int(rule.first_last)}, "

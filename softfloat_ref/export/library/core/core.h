@@ -33,8 +33,8 @@
 #define CORE_UNLIKELY(c) (c)
 #endif
 
-/* Roundings, with SoftFloat's numbers. */
-enum { CORE_RNE = 0, CORE_RTZ = 1, CORE_RDN = 2, CORE_RUP = 3, CORE_RNA = 4, CORE_RTO = 6 };
+/* Roundings, with SoftFloat's numbers. RHZ, of blocks only: to nearest, ties toward zero. */
+enum { CORE_RNE = 0, CORE_RTZ = 1, CORE_RDN = 2, CORE_RUP = 3, CORE_RNA = 4, CORE_RTO = 6, CORE_RHZ = 7 };
 
 enum { CORE_INEXACT = 1, CORE_UNDERFLOW = 2, CORE_OVERFLOW = 4, CORE_INFINITE = 8, CORE_INVALID = 16 };
 

@@ -163,6 +163,7 @@ CORE_INLINE W N(rounded)(W sig, I s, W sign, int rounding)
     switch (rounding) {
     case CORE_RNE: return (sig + (half - 1) + (sig >> s & 1)) >> s;
     case CORE_RNA: return (sig + half) >> s;
+    case CORE_RHZ: return (sig + (half - 1)) >> s;
     case CORE_RUP: return (sig + (rest & (sign - 1))) >> s;
     case CORE_RDN: return (sig + (rest & (0 - sign))) >> s;
     case CORE_RTO: return sig >> s | SOME(sig & rest);
