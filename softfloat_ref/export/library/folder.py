@@ -19,7 +19,7 @@ from softfloat_ref.export.library.self_test import SelfTest
 from softfloat_ref.export.library.sources import LibrarySources
 from softfloat_ref.oracle.formats import Format
 
-_CORE: Final = Path(__file__).with_name("core")
+CORE: Final = Path(__file__).with_name("core")
 CORE_FILES: Final = (
     "core.h",
     "core_wide.h",
@@ -46,7 +46,7 @@ def library_files(formats: Sequence[Format], policy: LibraryPolicy, prefix: str 
         texts.header_name: texts.header(),
         f"{name}.hpp": cpp_header(own, prefix, texts.header_name),
     }
-    inside = {file: read_text(_CORE / file, limits.SOURCE) for file in CORE_FILES} | {
+    inside = {file: read_text(CORE / file, limits.SOURCE) for file in CORE_FILES} | {
         "core_library.h": texts.internals()
     }
     sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
