@@ -80,7 +80,7 @@ def command(
     units = [request.circuit_unit(op) for op in ops]
     if not units:
         raise Error("give the operation and --fmt, such as `export fma --fmt fp16 --lang sv`")
-    circuits = [export_circuit(unit, _name(name, output, lang, len(units))) for unit in units]
+    circuits = [export_circuit(unit, _name(name, output, lang, len(units)), lang) for unit in units]
     header = Path(output).with_suffix(".h").name if lang == "c" and output != "-" else None
     text = source_text(circuits, lang, header)
     if output == "-":

@@ -1,4 +1,4 @@
-"""A circuit as C99: a function of 64-bit words, without dependencies."""
+"""A circuit as C99: a function of 64-bit words, without dependencies; or a call of the C library's core."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.export.branches import Branches, BranchPath, ChoiceGroup, branches
+from softfloat_ref.export.core_functions import CoreFunction, core_text
 from softfloat_ref.export.plan import FLIPPED, PrintPlan, is_atom, make_plan, wrap_line
 from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
@@ -31,8 +32,10 @@ def c_text(circuits: Sequence[Circuit], header: str | None = None) -> str:
     """The functions. header: the file that declares them; None to declare them here."""
     lines = ["// SPDX-License-Identifier: 0BSD", "#include <stdbool.h>", "#include <stddef.h>", "#include <stdint.h>"]
     lines += [f'#include "{header}"', ""] if header else ["", *_declarations(circuits)]
+    if words := {x.word for x in circuits if isinstance(x, CoreFunction)}:
+        lines += [core_text(words)]
     for circuit in circuits:
-        lines += [*_CFunction(on_words(circuit)).lines(), *_array(circuit), ""]
+        lines += [*_definition(circuit), *_array(circuit), ""]
     return "\n".join(lines)
 
 
@@ -108,6 +111,14 @@ def _array(circuit: Circuit) -> Iterator[str]:
     yield "    }"
     yield from [] if flagged else ["    (void)flags;"]
     yield "}"
+
+
+def _definition(circuit: Circuit) -> Iterator[str]:
+    if not isinstance(circuit, CoreFunction):
+        yield from _CFunction(on_words(circuit)).lines()
+        return
+    yield from wrap_line(_signature(circuit.name, circuit.inputs, circuit.outputs), "")
+    yield from ("{", *(f"    {line}" for line in circuit.body), "}")
 
 
 # -- the body ------------------------------------------------------------------------------------------------------

@@ -15,11 +15,12 @@ from softfloat_ref.base.files import read_text
 from softfloat_ref.base.systemverilog import KEYWORDS, first_error, run_yosys, yosys_path
 from softfloat_ref.export import c, smt2, sv
 from softfloat_ref.export.btor2 import btor2_text
+from softfloat_ref.export.core_functions import core_function
 from softfloat_ref.export.plan import identifier, simplify, wrap_line
 from softfloat_ref.oracle.policies import POLICIES, RARE_FIELDS
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import FALSE
+from softfloat_ref.symbolic.terms import FALSE, Term
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import Unit
 
@@ -44,21 +45,25 @@ def is_name(text: str, language: str) -> bool:
     return bool(text) and identifier(text) == text and text not in _KEYWORDS.get(language, ())
 
 
-def export_circuit(unit: Unit, name: str | None = None) -> Circuit:
-    """The circuit of a unit as it is printed. name: of the module or function; by default the unit's. Raises Error."""
+def export_circuit(unit: Unit, name: str | None = None, language: str = "") -> Circuit:
+    """The circuit of a unit as it is printed; in C, a call of the library's core if that has the operation. name: of
+    the module or function; by default the unit's. Raises Error."""
+    own = name or identifier(unit.name)
+    if language == "c" and (function := core_function(unit, own, _comment(unit, FALSE))) is not None:
+        return function
     try:
         tidy = simplify(circuit(unit, short=True))
     except Unsupported as e:
         raise Error(f"{unit.label} cannot be exported yet: {e}") from None
-    return replace(tidy, name=name or identifier(unit.name), comment=_comment(unit, tidy))
+    return replace(tidy, name=own, comment=_comment(unit, tidy.undefined))
 
 
-def _comment(unit: Unit, tidy: Circuit) -> str:
+def _comment(unit: Unit, undefined: Term) -> str:
     """What the circuit computes: the unit's properties, and where its policy differs from IEEE 754's."""
     lines = [f"{unit.label}, by softfloat-ref export."]
     for part in unit.parts:
         lines += wrap_line(f"{_words(part)}.", "")
-    lines += ["Inputs for which no result is defined give any outputs."] if tidy.undefined is not FALSE else []
+    lines += ["Inputs for which no result is defined give any outputs."] if undefined is not FALSE else []
     return "\n".join(lines)
 
 

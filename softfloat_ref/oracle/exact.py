@@ -38,6 +38,10 @@ class Value(NamedTuple):
         return self.kind == NAN
 
     @property
+    def is_unsupported(self) -> bool:
+        return self.kind == NAN and self.exponent < 0
+
+    @property
     def is_inf(self) -> bool:
         return self.kind == INF
 

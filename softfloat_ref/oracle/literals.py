@@ -130,6 +130,8 @@ def code_or_none(word: str) -> int | None:
 
 def shortest(x: Value) -> str:
     """The value in decimal: exact if that is short, else the shortest form of the nearest float64."""
+    if x.is_unsupported:
+        return "unsupported"
     if x.kind == NAN:
         return "snan" if x.signaling else "nan"
     sign = "-" if x.sign else ""

@@ -68,7 +68,8 @@ class Equality(Problem):
         try:
             return _read(self.unit, case), self._renamed(_read(self.other, same))
         except Unsupported as e:
-            raise Unsupported(f"{self.unit.label} and {self.other.label} cannot be compared yet: {e}") from None
+            labels = " and ".join(dict.fromkeys((self.unit.label, self.other.label)))
+            raise Unsupported(f"two definitions of {labels} cannot be compared yet: {e}") from None
 
     @cached_property
     def _others_cases(self) -> dict[str, ProofCase]:

@@ -140,6 +140,11 @@ def free(node: Term, lo: int = 0, hi: int | None = None) -> SymInt:
     return SymInt(node, Sum(0, {Unknown(lo, last): 1}), lo, last)
 
 
+def _too_wide(width: int) -> Unsupported:
+    advice = "use a format of fewer exponent bits"
+    return Unsupported(f"exact results would take {width} bits, of at most {MAX_WIDTH}; {advice}")
+
+
 def number_of(node: Term, lo: int, hi: int, total: Sum | None = None) -> Any:
     """A number from lo to hi, of a term that has its bits, and perhaps more above them."""
     if lo > hi:
@@ -148,7 +153,7 @@ def number_of(node: Term, lo: int, hi: int, total: Sum | None = None) -> Any:
         return lo
     width = width_of(lo, hi)
     if width > MAX_WIDTH:
-        raise Unsupported(f"an integer of {width} bits")
+        raise _too_wide(width)
     if node.width > width:
         node = extract(node, width - 1, 0)
     if node.is_const:
@@ -344,7 +349,7 @@ def shift_left(a: Any, by: Any) -> Any:
         lo, hi = 0, min(hi, (1 << whole) - 1)
     width = width_of(lo, hi)
     if width > MAX_WIDTH:
-        raise Unsupported(f"an integer of {width} bits")
+        raise _too_wide(width)
     return number_of(make("shl", width, bits(a, width), by.node), lo, hi)
 
 

@@ -210,7 +210,7 @@ def test_prove_and_export(asked: Asked, tmp_path: Path) -> None:
     assert "prove needs --ports FILE.toml and the module's SOURCEs" in message
     seen: list[Unit] = []
 
-    def note(unit: Unit, name: str | None) -> Any:
+    def note(unit: Unit, name: str | None, language: str) -> Any:
         seen.append(unit)
         return export_circuit(sf.unit("neg", "fp8_e4m3"), name)
 

@@ -51,7 +51,7 @@ def _export(source: Path) -> None:
     from softfloat_ref.export.languages import export_circuit, source_text
     from softfloat_ref.units import make_unit
 
-    circuits, header = [export_circuit(make_unit("fma", "fp16"), NAME)], source.with_suffix(".h")
+    circuits, header = [export_circuit(make_unit("fma", "fp16"), NAME, "c")], source.with_suffix(".h")
     source.write_text(source_text(circuits, "c", header.name))
     header.write_text(header_text(circuits))
 

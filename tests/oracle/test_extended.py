@@ -15,6 +15,7 @@ from softfloat_ref.oracle import encodings
 from softfloat_ref.oracle.codec import decode, decoder, encode, target
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.formats import Format, define_format, get_format
+from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate, evaluator, signature
 from softfloat_ref.oracle.operations.steps import evaluated, setting
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy
@@ -218,6 +219,22 @@ def test_numbers_go_in_and_out() -> None:
         x = decode(code, F)
         policy = Policy(nan="propagate")
         assert encode(x, F, policy).bits == (code | F.quiet_bit if x.is_nan else code)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (0x3FFF0000000000000000, "unsupported"),
+        (0x3FFF4000000000000000, "unsupported"),
+        (0x7FFF0000000000000000, "unsupported"),
+        (0xFFFF4000000000000000, "unsupported"),
+        (0x7FFF8000000000000001, "snan"),
+        (0x7FFFC000000000000000, "nan"),
+        (0x00008000000000000000, "0x1p-16382"),
+    ],
+)
+def test_text_of_each_kind_of_code(code: int, text: str) -> None:
+    assert shortest(decode(code, F)) == text
 
 
 def test_definitions() -> None:

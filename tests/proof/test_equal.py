@@ -191,6 +191,7 @@ def test_other_names_of_inputs() -> None:
         (("add", "--fmt", "fp16", "--no-flags"), "--no-flags is for --equal"),
         (("add", "--fmt", "fp16"), "or --equal"),
         (("exp", "--fmt", "fp16", "--equal", "--round rna"), "cannot be compared yet"),
+        (("add", "--fmt", "extf80", "--equal", "--tininess before"), "32829 bits, of at most 16384; use a format of"),
     ],
 )
 def test_bad_usage(words: tuple[str, ...], message: str) -> None:

@@ -23,7 +23,7 @@ from softfloat_ref.export.library.units import LibraryUnits
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
 
-_CORE: Final = Path(__file__).with_name("core")
+CORE: Final = Path(__file__).with_name("core")
 CORE_FILES: Final = (
     "core.h",
     "core_wide.h",
@@ -51,7 +51,7 @@ def library_files(
         texts.header_name: texts.header(),
         f"{name}.hpp": cpp_header(own, prefix, texts.header_name),
     }
-    inside = {file: read_text(_CORE / file, limits.SOURCE) for file in CORE_FILES} | {
+    inside = {file: read_text(CORE / file, limits.SOURCE) for file in CORE_FILES} | {
         "core_library.h": texts.internals()
     }
     sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
