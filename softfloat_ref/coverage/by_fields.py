@@ -7,6 +7,7 @@ defined.
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -19,7 +20,7 @@ from softfloat_ref.coverage.engine.framework import (
     Cell,
     Coverage,
     Line,
-    Model,
+    ReachedModel,
     SearchedModel,
     bits,
     grouped,
@@ -128,8 +129,19 @@ class FieldEvents(NamedTuple):
     outputs: Line
 
 
-class FieldModel(Model[FieldsSetting, FieldEvents]):
-    """A model whose cells are classes at positions: pairs of a position's name and a class."""
+class FieldModel(ReachedModel[FieldsSetting, FieldEvents]):
+    """A model whose cells are classes at positions: pairs of a position's name and a class. Its bins are the cells of
+    which some case has a defined result."""
+
+    @abstractmethod
+    def cells(self, where: FieldsSetting) -> Iterable[Cell]:
+        """All cells."""
+
+    def wanted(self, where: FieldsSetting) -> Bins:
+        return {c: "*".join(f"{name}.{kind}" for name, kind in c) for c in self.cells(where)}
+
+    def _is_reached(self, where: FieldsSetting, cell: Cell) -> bool:
+        return any(where.answered(line) is not None for line in self.cases(where, cell))
 
     def _codes(self, p: Position, kind: str) -> tuple[int, ...]:
         of_kind = (codes for name, codes in p.classes.items() if kind in (name, p.coarse(name)))
@@ -147,11 +159,6 @@ class FieldModel(Model[FieldsSetting, FieldEvents]):
         by_name = {p.name: p for p in where.chosen if p.fmt is not None and not p.fmt.is_integer}
         return {by_name[name].place: kind for name, kind in cell if name in by_name}
 
-    def _named(self, where: FieldsSetting, cells: Iterable[Cell]) -> Bins:
-        """The cells with a defined case, and their names."""
-        defined = (c for c in cells if any(where.answered(line) is not None for line in self.cases(where, c)))
-        return {c: "*".join(f"{name}.{kind}" for name, kind in c) for c in defined}
-
 
 class OperandClasses(FieldModel):
     """IN: every class of each operand and control; for operands with lanes, in the first and the last."""
@@ -159,9 +166,8 @@ class OperandClasses(FieldModel):
     id = "IN"
     title = "classes of each operand, in its first and its last lane"
 
-    def bins(self, where: FieldsSetting) -> Bins:
-        cells = [((p.name, kind),) for p in where.chosen for kind in p.classes]
-        return where.once(self.id, lambda: self._named(where, cells))
+    def cells(self, where: FieldsSetting) -> Iterable[Cell]:
+        return (((p.name, kind),) for p in where.chosen for kind in p.classes)
 
     def hits(self, e: FieldEvents) -> Iterable[Cell]:
         return [((p.name, p.class_of(e.line[p.place])),) for p in e.where.chosen]
@@ -173,11 +179,10 @@ class OperandPairs(FieldModel):
     id = "PAIRS"
     title = "classes of every pair of operands, or of two lanes of one operand, crossed"
 
-    def bins(self, where: FieldsSetting) -> Bins:
+    def cells(self, where: FieldsSetting) -> Iterable[Cell]:
         kinds = {p.name: [(p.name, kind) for kind in dict.fromkeys(map(p.coarse, p.classes))] for p in where.chosen}
         pairs = itertools.combinations(where.chosen, 2)
-        cells = [cell for p, q in pairs for cell in itertools.product(kinds[p.name], kinds[q.name])]
-        return where.once(self.id, lambda: self._named(where, cells))
+        return (cell for p, q in pairs for cell in itertools.product(kinds[p.name], kinds[q.name]))
 
     def hits(self, e: FieldEvents) -> Iterable[Cell]:
         kinds = [(p.name, p.coarse(p.class_of(e.line[p.place]))) for p in e.where.chosen]

@@ -7,7 +7,18 @@ from functools import cached_property, lru_cache
 from itertools import product
 from typing import Final
 
-from softfloat_ref.coverage.engine.framework import SIGNS, BaseSetting, Bins, Cell, Coverage, Line, Model, cross, word
+from softfloat_ref.coverage.engine.framework import (
+    SIGNS,
+    BaseSetting,
+    Bins,
+    Cell,
+    Coverage,
+    Line,
+    Model,
+    ReachedModel,
+    cross,
+    word,
+)
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.integer_dots import Stage, ends, integer, products_of, stages, started
 from softfloat_ref.units import IntegerDotUnit
@@ -136,19 +147,15 @@ class Lanes(_IntegerDotModel):
             yield where.line(a, b, 0)
 
 
-class Ends(_IntegerDotModel):
+class Ends(ReachedModel[IntegerDotSetting, IntegerDotEvents]):
     """IE: the exact sum of a step beside the ends of the accumulator."""
 
     id = "IE"
     title = "integers: the exact sum of the last step beside both ends of the accumulator, and beside 0"
 
-    def bins(self, where: IntegerDotSetting) -> Bins:
+    def wanted(self, where: IntegerDotSetting) -> Bins:
         names = {d: f"{d:+d}" if d else "0" for d in _BESIDE}
-        cells = cross("{end}{d}", end=("low", "zero", "high"), d=names)
-        return {cell: name for cell, name in cells.items() if any(True for _ in self._hitting(where, cell))}
-
-    def _hitting(self, where: IntegerDotSetting, cell: Cell) -> Iterator[Line]:
-        return (x for x in self.cases(where, cell) if cell in self.hits(where.events(x)))
+        return cross("{end}{d}", end=("low", "zero", "high"), d=names)
 
     def hits(self, e: IntegerDotEvents) -> Iterable[Cell]:
         last, (low, high) = e.stages[-1].exact, ends(e.where.c)
@@ -175,20 +182,16 @@ class Ends(_IntegerDotModel):
                     yield where.line([x] * where.k, [y] * where.k, c)
 
 
-class Overflows(_IntegerDotModel):
+class Overflows(ReachedModel[IntegerDotSetting, IntegerDotEvents]):
     """IO: a step that does not fit, and what follows."""
 
     id = "IO"
     title = "integers: the first step that does not fit, in which direction, and whether a later one goes back"
 
-    def bins(self, where: IntegerDotSetting) -> Bins:
+    def wanted(self, where: IntegerDotSetting) -> Bins:
         last = where.unit.step_count - 1
         steps = {0: "first", last: "last"}
-        cells = cross("{step}.{sign}.{then}", step=steps, sign=SIGNS, then=("stays", "back"))
-        return {cell: name for cell, name in cells.items() if any(True for _ in self._hitting(where, cell))}
-
-    def _hitting(self, where: IntegerDotSetting, cell: Cell) -> Iterator[Line]:
-        return (x for x in self.cases(where, cell) if cell in self.hits(where.events(x)))
+        return cross("{step}.{sign}.{then}", step=steps, sign=SIGNS, then=("stays", "back"))
 
     def hits(self, e: IntegerDotEvents) -> Iterable[Cell]:
         """By the steps of the case. back: the sum of all products and c fits after all."""

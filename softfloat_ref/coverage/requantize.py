@@ -16,7 +16,6 @@ from softfloat_ref.coverage.engine.framework import (
     Cell,
     Coverage,
     Line,
-    Model,
     SearchedModel,
     cross,
     word,
@@ -90,9 +89,6 @@ class RequantizeEvents(NamedTuple):
     def sign(self) -> int:
         """Whether the accumulator is negative."""
         return int(self.numbers["accumulator"] < 0)
-
-
-RequantizeModel = Model[RequantizeSetting, RequantizeEvents]
 
 
 class Searched(SearchedModel[RequantizeSetting, RequantizeEvents]):

@@ -142,11 +142,13 @@ def _derivative(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
     return gradient, None, None, *(None for _ in ARRAYS)
 
 
+# The same derivative twice: an exported program has the operator's node and trains by the operator's own; torch.func
+# and vmap take only that of a Function.
 operator.register_autograd(_derivative, setup_context=_keep)
 
 
 class StraightThrough(torch.autograd.Function):
-    """The operator with its derivative for torch.func, too, which takes none of an operator's own."""
+    """The operator in a call of Python: with its derivative for torch.func, and its rule for vmap."""
 
     @staticmethod
     def forward(

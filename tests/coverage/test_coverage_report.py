@@ -14,15 +14,24 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.classes import class_of, coarse
 from softfloat_ref.coverage.engine import page
-from softfloat_ref.coverage.engine.measure import BinLine, CoverageReport, ModelReport, count, read_waivers, summary
+from softfloat_ref.coverage.engine.measure import (
+    BinLine,
+    CoverageReport,
+    ModelReport,
+    count,
+    read_waivers,
+    set_report,
+    summary,
+)
 from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.rtl.simulators import Verilator, find
 from softfloat_ref.testing.answers import executed_cases
+from softfloat_ref.units.requests import make_unit
 
 
 def run(*args: str) -> tuple[int, str, str]:
@@ -74,6 +83,40 @@ def test_report_of_a_folder(smoke: Path, tmp_path: Path) -> None:
     assert all(name in text for name in bins if "<" not in name)
     assert "<script" not in text
     assert "http" not in text.replace("https://", "http")  # nothing from elsewhere
+
+
+def test_what_a_search_does_not_reach(tmp_path: Path) -> None:
+    """Each wanted cell of a searched model is a bin, or named as not reached; what the cases hit is a bin."""
+    vectors = of_unit(make_unit("stepwise_softmax", "fp8_e5m2", length=2), 150)
+    generate(vectors, tmp_path / "soft")
+    table = report("report", tmp_path / "soft")
+    steps = next(m for m in table["models"] if m["id"] == "STEP")
+    coverage = vectors.coverage
+    assert coverage is not None
+    model = next(m for m in coverage.models if m.id == "STEP")
+    wanted = {f"STEP/{name}" for name in model.wanted(coverage.where).values()}
+    bins, missed = {b["id"]: b["hits"] for b in steps["bins"]}, set(steps["not_reached"])
+    assert not bins.keys() & missed
+    assert bins.keys() | missed == wanted
+    only_hit = bins.keys() - {b.id for b in coverage.bins()["STEP"]}
+    assert only_hit
+    assert all(bins[name] for name in only_hit)
+    out = run("coverage", "report", str(tmp_path / "soft"), "--html", str(tmp_path / "page.html"))[1]
+    summary_line = out.splitlines()[-1]
+    assert summary_line.startswith("not reached by the search, nor proven unreachable: ")
+    assert f" {len(missed)} of STEP; --bins lists them" in summary_line
+    out = run("coverage", "report", str(tmp_path / "soft"), "--bins")[1]
+    assert {f"not reached by the search: {name}" for name in missed} <= set(out.splitlines())
+    assert all(f"<code>{name}</code>" in (tmp_path / "page.html").read_text() for name in missed)
+
+
+@pytest.mark.parametrize("fmt", ["fp4_e2m1", "fp8_e4m3"])
+def test_what_a_search_does_not_reach_of_few_cases(fmt: str) -> None:
+    """What no possible case hits is proven unreachable, so that it is not among what the search does not reach."""
+    exhaustive = set_report(VectorSet.make("exp", fmt, level="exhaustive"))
+    assert exhaustive is not None
+    assert "EXACT" in {m.id for m in exhaustive.models}
+    assert not any(m.not_reached for m in exhaustive.models)
 
 
 def test_required_coverage(smoke: Path, tmp_path: Path) -> None:

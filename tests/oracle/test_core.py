@@ -16,7 +16,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
-from core import accumulators, beside, conversions, definitions, in_steps, operations, sums  # noqa: F401
+from core import accumulators, beside, conversions, definitions, extended, in_steps, operations, sums  # noqa: F401
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
@@ -62,6 +62,7 @@ HASHES: dict[str, str] = {
     "aligned_numbers": "483cdb5ff0395026",
     "references": "8e6cd2b59e3841e4",
     "extended_precision": "34889fe1ef401d85",
+    "stored_integer_bits": "70700ff902349b76",
     "special_functions": "9ecf8cf9357e6632",
     "names_of_p3109": "c2ce7d1649393916",
     "operations_in_steps": "5d8cea1323a37589",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
 from typing import Final
@@ -10,9 +11,10 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting
-from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, grouped
+from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, SearchedModel, grouped
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
+from softfloat_ref.oracle.accumulate.dots import Accumulation
 from softfloat_ref.oracle.accumulate.probes import PROBES, Probe
 from softfloat_ref.oracle.formats import Format
 
@@ -21,7 +23,7 @@ _MOST_TRIED: Final = 120  # cases tried at most
 _PROBE_BITS: Final = 256  # of a probe's numbers, which are dyadic
 
 
-class Differences(DotModel):
+class Differences(SearchedModel[DotSetting, DotEvents]):
     """DP: for each other accumulator of the catalogue, cases on which its result differs; and the probes.
 
     others: models that supply candidate cases.
@@ -33,9 +35,10 @@ class Differences(DotModel):
     def __init__(self, others: Iterable[DotModel]) -> None:
         self._others = tuple(others)
 
-    def bins(self, where: DotSetting) -> Bins:
-        """An accumulator with a different result, and a probe that the formats can express."""
-        return {cell: f"{cell[0]}{cell[1]}" for cell in self._by_cell(where)}
+    def wanted(self, where: DotSetting) -> Bins:
+        """A probe that the formats can express, and each other accumulator with results in the same format."""
+        probes = {("probe", i): f"probe{i}" for i, _ in _probes(where)}
+        return probes | {("", name): name for name in self._comparable(where)}
 
     def _by_cell(self, where: DotSetting) -> dict[Cell, list[Line]]:
         def make() -> dict[Cell, list[Line]]:
@@ -50,20 +53,24 @@ class Differences(DotModel):
         known = self._by_cell(e.where)
         return e.where.once("DP.lines", lambda: grouped(known, lambda cell: known[cell])).get(e.line, ())
 
-    def cases(self, where: DotSetting, cell: Cell) -> Iterator[Line]:
-        return iter(self._by_cell(where)[cell])
+    def _comparable(self, where: DotSetting) -> dict[str, Accumulation]:
+        """The dot product by each other accumulator of the catalogue that gives results in the same format."""
+
+        def make() -> dict[str, Accumulation]:
+            comparable = {}
+            for name, accumulator in ACCUMULATORS.items():
+                with suppress(Error):  # it does not take these formats
+                    setting = where.by(accumulator)
+                    if setting.result == where.setting.result and name != where.accumulator.name:
+                        comparable[name] = setting
+            return comparable
+
+        return where.once("DP.comparable", make)
 
     def _differing(self, where: DotSetting) -> dict[str, list[Line]]:
-        others = {}
-        for name, unit in ACCUMULATORS.items():
-            try:
-                setting = where.by(unit)
-            except Error:
-                continue  # it does not give such results
-            if setting.result == where.setting.result and name != where.accumulator.name:
-                others[name] = setting
+        others = self._comparable(where)
         differing: dict[str, list[Line]] = {name: [] for name in others}
-        for line in self._tried(where):
+        for line in self.searched(where):
             events, wanted = DotEvents(where, line), None
             for name, other in others.items():
                 if len(differing[name]) < _ACCUMULATOR_CASES:
@@ -72,7 +79,7 @@ class Differences(DotModel):
                         differing[name].append(line)
         return {name: lines for name, lines in differing.items() if lines}
 
-    def _tried(self, where: DotSetting) -> Iterator[Line]:
+    def searched(self, where: DotSetting) -> Iterator[Line]:
         """The probes, then a case of each bin of the models that look for differences, spread over the bins."""
         yield from (line for _, line in _probes(where))
         cells = [(m, cell) for m in self._others for cell in m.bins(where) if not m.never(where, cell)]

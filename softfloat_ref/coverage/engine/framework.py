@@ -114,6 +114,10 @@ class Model(ABC, Generic[S, E]):
     def bins(self, where: S) -> Bins:
         """The cells, and their names after the model's id: crosses of named axes."""
 
+    def not_reached(self, where: S) -> Bins:
+        """Cells that are no bins because a bounded search has no case of them; no proof that there is none."""
+        return {}
+
     def never(self, where: S, cell: Cell) -> str:
         """Why nothing hits a cell; '' if there is no proof."""
         return ""
@@ -144,22 +148,38 @@ def grouped(items: Iterable[T], keys: Callable[[T], Iterable[K]], most: int | No
     return groups
 
 
-class SearchedModel(Model[S, E]):
-    """A model whose bins are those for which a bounded search finds cases. most: cases kept for a cell."""
-
-    most: int | None = None
+class ReachedModel(Model[S, E]):
+    """A model whose bins are those of the wanted cells that its own cases hit."""
 
     @abstractmethod
     def wanted(self, where: S) -> Bins:
         """The cells to search for."""
 
+    def bins(self, where: S) -> Bins:
+        """The cells with cases."""
+        return where.once(
+            self.id, lambda: {c: name for c, name in self.wanted(where).items() if self._is_reached(where, c)}
+        )
+
+    def not_reached(self, where: S) -> Bins:
+        bins = self.bins(where)
+        return {c: name for c, name in self.wanted(where).items() if c not in bins}
+
+    def _is_reached(self, where: S, cell: Cell) -> bool:
+        return any(cell in self.hits(where.events(line)) for line in self.cases(where, cell))
+
+
+class SearchedModel(ReachedModel[S, E]):
+    """A model that searches one list of lines for the cases of all its cells. most: cases kept for a cell."""
+
+    most: int | None = None
+
     @abstractmethod
     def searched(self, where: S) -> Iterable[Line]:
         """The lines that are searched."""
 
-    def bins(self, where: S) -> Bins:
-        """The cells with cases."""
-        return where.once(self.id, lambda: {c: n for c, n in self.wanted(where).items() if c in self._by_cell(where)})
+    def _is_reached(self, where: S, cell: Cell) -> bool:
+        return cell in self._by_cell(where)
 
     def cases(self, where: S, cell: Cell) -> Iterator[Line]:
         """The cases that the search found."""
@@ -192,6 +212,15 @@ class Coverage:
         return {m.id: {cell: f"{m.id}/{name}" for cell, name in m.bins(self.where).items()} for m in self.models}
 
     @cached_property
+    def _not_reached(self) -> dict[str, dict[Cell, str]]:
+        """The full names of the cells that each model's search does not reach."""
+        return {m.id: {cell: f"{m.id}/{name}" for cell, name in m.not_reached(self.where).items()} for m in self.models}
+
+    @cached_property
+    def _all_named(self) -> dict[str, dict[Cell, str]]:
+        return {k: {**named, **self._not_reached[k]} for k, named in self._named.items()}
+
+    @cached_property
     def _at(self) -> dict[str, tuple[Model[Any, Any], Cell]]:
         """Model and cell by name."""
         return {name: (m, cell) for m in self.models for cell, name in self._named[m.id].items()}
@@ -216,6 +245,14 @@ class Coverage:
         """The bins of each model; if cases are few, all bins that none of them hits are proven unreachable."""
         return {k: tuple(map(self._judged, listed)) for k, listed in self.listed.items()}
 
+    def not_reached(self) -> Mapping[str, tuple[str, ...]]:
+        """What each model looks for and a bounded search has no case of: no bins, unless other cases hit them. Of few
+        possible cases, what none of them hits is left out: it is proven unreachable."""
+        return {m.id: tuple(x for x in self._not_reached[m.id].values() if self._may_be_hit(m, x)) for m in self.models}
+
+    def _may_be_hit(self, model: Model[Any, Any], name: str) -> bool:
+        return not self.small or name in self._by_enumeration(model)
+
     def _judged(self, b: Bin) -> Bin:
         if b.unreachable or not self.small or next(self.cases(b.id), None) is not None:
             return b
@@ -227,7 +264,8 @@ class Coverage:
         return self.where.space is not None and self.where.space <= ENUMERATED
 
     def hits(self, case: Line) -> set[str]:
-        """The names of the bins a case hits; none if it has no defined result."""
+        """The names of the bins a case hits, with those that the search did not reach; none if it has no defined
+        result."""
         return self._hits(self.models, case)
 
     def hits_of(self, models: Collection[str], case: Line) -> set[str]:
@@ -235,10 +273,9 @@ class Coverage:
         return self._hits([m for m in self.models if m.id in models], case)
 
     def _hits(self, models: Iterable[Model[Any, Any]], case: Line) -> set[str]:
-        named = self._named
         try:
             e = self._events(case)
-            return {name for m in models for cell in m.hits(e) if (name := named[m.id].get(cell)) is not None}
+            return {name for m in models for cell in m.hits(e) if (name := self._all_named[m.id].get(cell)) is not None}
         except Undefined:
             return set()
 
@@ -282,7 +319,7 @@ class Coverage:
     def _by_enumeration(self, model: Model[Any, Any]) -> dict[str, list[Line]]:
         """Some of all the cases that hit each bin of a model."""
         if model.id not in self._enumerated:
-            names = self._named[model.id]
+            names = self._all_named[model.id]
             self._enumerated[model.id] = grouped(
                 self.where.every(), lambda case: (names.get(x, "") for x in self._cells_of(model, case)), _BIN_CASES
             )
@@ -307,6 +344,13 @@ class PartsCoverage(Coverage):
 
     def bins(self) -> Mapping[str, tuple[Bin, ...]]:
         return self._of_parts(lambda part: part.bins())
+
+    def not_reached(self) -> Mapping[str, tuple[str, ...]]:
+        return {
+            f"{name}/{k}": tuple(f"{name}/{x}" for x in listed)
+            for name, part in self.parts.items()
+            for k, listed in part.not_reached().items()
+        }
 
     def _of_parts(self, bins: Callable[[Coverage], Mapping[str, tuple[Bin, ...]]]) -> dict[str, tuple[Bin, ...]]:
         return {

@@ -36,12 +36,13 @@ class BinLine(NamedTuple):
 
 
 class ModelReport(NamedTuple):
-    """A model in a report."""
+    """A model in a report. not_reached: names that a bounded search has no case of, and that no measured case hits."""
 
     id: str
     title: str
     bins: tuple[BinLine, ...]
     part: str = ""  # its name, in a report of a unit with several
+    not_reached: tuple[str, ...] = ()
 
     @property
     def totals(self) -> dict[str, int]:
@@ -86,7 +87,13 @@ class CoverageReport:
             "totals": self.totals,
             **({"parts": {name: part.totals for name, part in parts.items()}} if (parts := self.parts) else {}),
             "models": [
-                {"id": m.id, "title": m.title, "totals": m.totals, "bins": [_entry(b) for b in m.bins]}
+                {
+                    "id": m.id,
+                    "title": m.title,
+                    "totals": m.totals,
+                    "bins": [_entry(b) for b in m.bins],
+                    **({"not_reached": list(m.not_reached)} if m.not_reached else {}),
+                }
                 for m in self.models
             ],
         }
@@ -109,15 +116,17 @@ def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]
 def report(
     coverage: Coverage, name: str, measured: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
 ) -> CoverageReport:
-    """The report of the counts. waived: the reasons of bins that need not be hit."""
+    """The report of the counts. waived: the reasons of bins that need not be hit. What a search did not reach is a bin
+    if a case hits it."""
     hits, cases = counted
-    titles, parts = coverage.titles, isinstance(coverage, PartsCoverage)
+    titles, parts, not_reached = coverage.titles, isinstance(coverage, PartsCoverage), coverage.not_reached()
     models = tuple(
         ModelReport(
             k,
             titles[k],
-            tuple(_line(b, hits[b.id], waived) for b in listed),
+            tuple(_line(b, hits[b.id], waived) for b in (*listed, *(Bin(x) for x in not_reached[k] if hits[x]))),
             k.partition("/")[0] if parts else "",
+            tuple(x for x in not_reached[k] if not hits[x]),
         )
         for k, listed in coverage.bins().items()
     )

@@ -56,6 +56,12 @@ def _bins(report: CoverageReport, every_bin: bool) -> Iterator[str]:
             if every_bin or b.status in ("empty", "waived"):
                 shown = f"{b.hits} hits" if b.status == "hit" else b.why
                 yield f"{b.status}: {b.id}" + (f" ({shown})" if shown else "")
+        if every_bin:
+            yield from (f"not reached by the search: {x}" for x in m.not_reached)
+    missed = {m.id: len(m.not_reached) for m in report.models if m.not_reached}
+    if missed and not every_bin:
+        numbers = ", ".join(f"{n} of {model}" for model, n in missed.items())
+        yield f"not reached by the search, nor proven unreachable: {numbers}; --bins lists them"
 
 
 def _row(name: str, totals: dict[str, int], width: int, heads: Sequence[str]) -> str:
@@ -103,5 +109,12 @@ def _model(m: ModelReport) -> str:
         f'<details{opened}>\n<summary><b>{escape(m.id)}</b><span class="title">{escape(m.title)}</span>'
         f'<span>{totals["hit"]}/{reachable}</span><span class="bar">{parts}</span></summary>\n'
         '<table>\n<tr><th>bin</th><th>status</th><th class="n">hits</th><th>why</th></tr>\n'
-        f"{rows}</table>\n</details>\n"
+        f"{rows}</table>\n{_not_reached(m)}</details>\n"
     )
+
+
+def _not_reached(m: ModelReport) -> str:
+    if not m.not_reached:
+        return ""
+    names = ", ".join(f"<code>{escape(x)}</code>" for x in m.not_reached)
+    return f"<p>Not reached by the search, nor proven unreachable, nor hit: {names}</p>\n"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from softfloat_ref.coverage.codes import operand
-from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, bits, cross
+from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, ReachedModel, bits, cross
 from softfloat_ref.coverage.operation.reach import units
-from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
@@ -20,22 +19,11 @@ _TRIES: Final = 160
 _FARTHEST: Final = 4  # binades past the precision
 
 
-class _Constructed(OperationModel):
-    """A model whose bins are those for which a bounded search finds a case; other cells are not listed."""
+class _Constructed(ReachedModel[OperationSetting, OperationEvents]):
+    """A model of fused operations that constructs a few cases for a cell."""
 
     def applies(self, where: OperationSetting) -> bool:
         return where.fused and not any(f.twos_complement for f in (*where.formats, where.out))
-
-    @abstractmethod
-    def wanted(self, where: OperationSetting) -> Bins:
-        """The cells to search for."""
-
-    def bins(self, where: OperationSetting) -> Bins:
-        """The cells with cases."""
-        return where.once(self.id, lambda: {c: n for c, n in self.wanted(where).items() if self._is_found(where, c)})
-
-    def _is_found(self, where: OperationSetting, cell: Cell) -> bool:
-        return any(cell in self.hits(OperationEvents(where, codes)) for codes in self.cases(where, cell))
 
 
 def _as_codes(formats: Iterable[Format], values: Iterable[Value]) -> Iterator[Line]:

@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Final
 
 from softfloat_ref.coverage.codes import operand
-from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
+from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, ReachedModel, cross
 from softfloat_ref.coverage.operation.functions import drawn_operands
 from softfloat_ref.coverage.operation.reach import units
-from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationSetting
 from softfloat_ref.coverage.operation.shapes import BitShape, ShapeModel, solved
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -120,7 +120,7 @@ def at_the_edge(source: Format, out: Format, n: int, r: int, turn: int) -> int |
     return operand(source, just_below(out, n, steps, sign)) if steps else None
 
 
-class StochasticTininess(OperationModel):
+class StochasticTininess(ReachedModel[OperationSetting, OperationEvents]):
     """SRT: the random word compared with the distance of a value from the smallest normal number."""
 
     id = "SRT"
@@ -132,10 +132,9 @@ class StochasticTininess(OperationModel):
     def applies(self, where: OperationSetting) -> bool:
         return where.converts and where.policy.random_count > 0 and bool(self.bins(where))
 
-    def bins(self, where: OperationSetting) -> Bins:
-        """Reached and missed, of each sign, where the source has such values. A cell: sign, how far the word misses."""
-        named = cross("{sign}.{kind}", sign=SIGNS, kind={0: "reached", 1: "missed"})
-        return where.once(self.id, lambda: {c: name for c, name in named.items() if any(self.cases(where, c))})
+    def wanted(self, where: OperationSetting) -> Bins:
+        """Reached and missed, of each sign. A cell: sign, how far the word misses."""
+        return cross("{sign}.{kind}", sign=SIGNS, kind={0: "reached", 1: "missed"})
 
     def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         (sign, missed), n = cell, where.policy.random_count

@@ -112,7 +112,7 @@ class Format:
 
     def _bad_explicit_bit(self) -> bool:
         usual = self.signed and self.subnormals == "gradual" and self._has_quiet_bit() and self.overflow == "inf"
-        return self.explicit_bit and not (usual and self.exponent_bits > 1 and self.zero and not self.p3109)
+        return self.explicit_bit and not (usual and self.exponent_bits > 1 and not self.p3109)
 
     # -- the layout of a code ------------------------------------------------------------------------------------
 

@@ -21,11 +21,11 @@ SURVIVORS = Path(__file__).with_name("survivors.toml")
 # The samples of the core suite that a module's mutants are asked first.
 FIRST = {
     "rounding": ("rounding_pieces", "sticky_encodings", "encodings", "dots", "trees"),
-    "codec": ("extended_precision", "conversions", "targets", "encodings", "whole_small_formats"),
+    "codec": ("stored_integer_bits", "extended_precision", "conversions", "targets", "whole_small_formats"),
     "exact": ("exact_numbers", "operations"),
     "blocks/scale_rules": ("scales",),
     "policies": ("extended_precision", "policies", "format_names", "targets"),
-    "formats": ("extended_precision", "ulps", "format_names", "formats", "policies", "targets"),
+    "formats": ("stored_integer_bits", "extended_precision", "ulps", "format_names", "formats", "policies", "targets"),
     "operations/real_functions": ("special_functions", "functions"),
     "operations/interpolation": ("interpolations",),
     "operations/estimates/nvidia": ("interpolations", "processors"),
