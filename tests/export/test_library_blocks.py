@@ -13,9 +13,11 @@ from library_blocks import CompiledBlock, blocks_of_codes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.export.library import library_files, library_policy
 from softfloat_ref.export.library.blocks import library_block
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, any_format, get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, is_for, quantize_block, tensor_scale_of
+from softfloat_ref.oracle.blocks.quantize import is_for, quantize_block
+from softfloat_ref.oracle.blocks.tensor_scales import tensor_scale_of
 from softfloat_ref.oracle.codec import decode, decoder
 from softfloat_ref.oracle.formats import get_format
 

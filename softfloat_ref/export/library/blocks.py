@@ -17,15 +17,9 @@ from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profile import Profile
-from softfloat_ref.oracle.blocks.quantize import (
-    element_policy,
-    limited_scale,
-    resolve,
-    scale_of,
-    scale_policy,
-    special_element,
-)
+from softfloat_ref.oracle.blocks.quantize import element_policy, resolve, special_element
 from softfloat_ref.oracle.blocks.scale_rules import get_scale_rule, largest
+from softfloat_ref.oracle.blocks.scales import limited_scale, scale_of, scale_policy
 from softfloat_ref.oracle.blocks.tensor_scales import reach
 from softfloat_ref.oracle.codec import encoder, target
 from softfloat_ref.oracle.formats import Format

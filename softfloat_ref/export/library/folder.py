@@ -59,7 +59,7 @@ def library_files(
     test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}
     if blocks:
         headers |= units.headers()
-        inside |= {file: read_text(_CORE / file, limits.SOURCE) for file in UNIT_FILES} | units.internals()
+        inside |= {file: read_text(CORE / file, limits.SOURCE) for file in UNIT_FILES} | units.internals()
         sources |= units.sources()
     build = build_files(name, list(sources), [*headers, *inside], list(headers))
     return headers | inside | sources | test | build
