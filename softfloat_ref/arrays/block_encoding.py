@@ -26,7 +26,7 @@ from softfloat_ref.arrays.block_array import (
 from softfloat_ref.arrays.block_layout import BlockLayout, TileLayout, block_layout, check_axis
 from softfloat_ref.arrays.block_setting import BlockSetting, in_one_row, setting
 from softfloat_ref.arrays.convert import Codes
-from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided, divided_slabs
 from softfloat_ref.arrays.odd import QUOTIENT_BITS, odd_quotient
 from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits, shape_of, words_at
 from softfloat_ref.arrays.slabs import thread_count
@@ -182,14 +182,14 @@ def _compiled(bits: Codes, axis: int, chosen: BlockSetting, places: Places, thre
 
 def _divided(
     bits: Codes, layout: BlockLayout, chosen: BlockSetting, plan: divided.DividedPlan, tensor_scale: int,
-    words: divided.Words | None, places: Places, threads: int,
+    words: divided_slabs.Words | None, places: Places, threads: int,
 ) -> BlockArray:  # fmt: skip
     """The same in the compiled loop for scales of any format and stochastic roundings."""
     fmt = chosen.fmt
     codes = np.empty(layout.shape, chosen.dtypes[0]) if places[0] is None else places[0]
     scales = np.empty(layout.scales_shape, chosen.dtypes[1]) if places[1] is None else places[1]
     x, elements, block_scales = layout.in_three(bits), layout.in_three(codes), layout.in_three(scales)
-    redo = divided.quantize(x, layout.size, plan, words, elements, block_scales, threads)
+    redo = divided_slabs.quantize(x, layout.size, plan, words, elements, block_scales, threads)
     if np.count_nonzero(redo):  # faster than any() for few blocks
         _leave_to_oracle(x, 1, layout.size, redo, chosen, tensor_scale, words, elements, block_scales)
     second = tensor_scale_value(tensor_scale, chosen.profile)
@@ -198,7 +198,7 @@ def _divided(
 
 def _leave_to_oracle(
     bits: Codes, axis: int, size: int, redo: Codes, chosen: BlockSetting, tensor_scale: int,
-    words: divided.Words | None, codes: Codes, scales: Codes,
+    words: divided_slabs.Words | None, codes: Codes, scales: Codes,
 ) -> None:  # fmt: skip
     """Quantize by the oracle the blocks along an axis that a compiled loop does not support."""
     decode_value, factor = decoder(FP32, chosen.policy.flush_inputs), decode(tensor_scale, FP32)
@@ -220,7 +220,7 @@ def _tensor_scale(source: convert.Source, value: float | None, chosen: BlockSett
     if not chosen.profile.two_levels:
         return FP32_ONE
     if compiled:
-        return chosen.tensor_scale(divided.largest_finite(source.codes))
+        return chosen.tensor_scale(divided_slabs.largest_finite(source.codes))
     values = convert.to_float64(source, flush=chosen.policy.flush_inputs)
     finite = np.abs(values[np.isfinite(values)])
     top = float(finite.max()) if finite.size else 0.0
@@ -330,7 +330,7 @@ class _BlockJob:
         """Whether inexact quotients would have too few bits for the elements."""
         if self.profile.scale_search != "none":
             in_arrays = self.profile.divides_in_fp32 and self.profile.scale_rule == "rne"
-            if not in_arrays or float(reach(self.fmt, self.profile)) > float(largest(FP32)):
+            if not in_arrays or not divided.is_in_fp32(reach(self.fmt, self.profile)):
                 return True
         if self._exact_quotients():
             return False

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from softfloat_ref import blocks
-from softfloat_ref.arrays.kernels import divided, nearest, plans
+from softfloat_ref.arrays.kernels import dispatch, divided, divided_slabs, nearest, plans
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.quantize import quantize_block
@@ -135,6 +136,12 @@ CASES: list[tuple[str, str | None, dict[str, Any]]] = [
     ("nvfp4", "compressed-tensors-nvfp4", {"rounding": "sr", "sr_bits": 4}),
     ("fp8_e4m3@fp32/32", "deepseek-fp8", {"rounding": "rto"}),
     ("mxfp8", "quark-mxfp8", {"rounding": "sr-b", "sr_bits": 8}),
+    ("nvfp4", "nvfp4-4over6-mse", {}),
+    ("nvfp4", "nvfp4-4over6-mae,tensor_scale=amax", {"rounding": "sr", "sr_bits": 4}),
+    ("nvfp4", "nvfp4-4over6-max,negative_zero=set-given,scale_search=none", {"rounding": "rup"}),
+    ("fp8_e5m2@bf16/16", "modelopt-nvfp4,flush=element,scale_search=mse,formats=*", {}),
+    ("fp4_e2m1@ue4m3/5", "compressed-tensors-nvfp4,scale_search=mae,formats=*", {}),
+    ("int8@ue4m3/16", "nvfp4-4over6-max,formats=*,tensor_scale=none", {}),
 ]
 
 
@@ -248,17 +255,61 @@ def test_plans_know_the_fields_of_the_loops() -> None:
     assert [fields[i] for i in (plans.LEAST, plans.BEYOND, plans.INF)] == ["least", "beyond", "inf"]
 
 
+def of_bf16(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    """Numbers of 8 bits, under which the errors of two scales are often equal."""
+    return normal(rng, shape) & np.uint32(0xFFFF0000)
+
+
+SEARCHED = ["nvfp4-4over6-mse", "nvfp4-4over6-mae", "nvfp4-4over6-max", "nvfp4-4over6-mse,tensor_scale=amax"]
+SEARCHED += ["modelopt-nvfp4,scale_search=mse", "compressed-tensors-nvfp4,scale_search=mae"]
+
+
+@pytest.mark.full(keep=2)
+@pytest.mark.parametrize("profile", SEARCHED)
+@pytest.mark.parametrize("name", ["nvfp4", "fp6_e2m3@ue5m3/12", "fp4_e2m1@ue4m3/16x16"])
+def test_searched_scales_are_those_of_the_steps_in_numpy(
+    name: str, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many blocks of every kind, under tensor scales that are found, and such that steps are beyond FP32."""
+    rng = np.random.default_rng(23)
+    for kind in (*KINDS, of_bf16):
+        x = kind(rng, (96, 480)).view(np.float32)
+        for second in (None, 1.0, float(np.float32(3e37)), float(np.float32(1e-37))):
+            options: dict[str, Any] = {"profile": f"{profile},formats=*", "tensor_scale": second}
+            finite = kind not in (wild, sparse)
+            result = blocks.encode(x[: None if finite else 12], name, **options)
+            with monkeypatch.context() as context:
+                context.setattr(dispatch, "use_compiled_soon", lambda size: False)
+                want = blocks.encode(x[: len(result)], name, **options)
+            np.testing.assert_array_equal(result.scales, want.scales)
+            np.testing.assert_array_equal(result.codes, want.codes)
+            assert result.tensor_scale == want.tensor_scale
+
+
+def test_what_fp32_holds() -> None:
+    """As the divisor of errors; others are left to the oracle."""
+    numbers = {
+        (1 << 24) - 1: True,
+        (1 << 24) + 1: False,
+        (1 << 24) + 2: True,
+        2688: True,
+        1 << 127: True,
+        1 << 128: False,
+    }
+    assert {n: divided.is_in_fp32(exact.finite(0, n, 0)) for n in numbers} == numbers
+
+
 def watched(monkeypatch: Any) -> list[int]:
     """The number of blocks that each conversion in the loops leaves to the oracle."""
     left: list[int] = []
-    quantize = divided.quantize
+    quantize = divided_slabs.quantize
 
     def watch(*arguments: Any, **options: Any) -> Any:
         redo = quantize(*arguments, **options)
         left.append(int(redo.sum()))
         return redo
 
-    monkeypatch.setattr(divided, "quantize", watch)
+    monkeypatch.setattr(divided_slabs, "quantize", watch)
     return left
 
 
@@ -281,7 +332,7 @@ def test_slabs_and_threads_do_not_change_bits(
             (64, word_array, 1),
             (1 << 17, word_array, 3),
         ):
-            monkeypatch.setattr(divided, "SLAB", slab)
+            monkeypatch.setattr(divided_slabs, "SLAB", slab)
             result = blocks.encode(x, name, axis=axis, policy=policy, random_bits=words, threads=threads)
             assert np.array_equal(result.codes, want.codes)
             assert np.array_equal(result.scales, want.scales)

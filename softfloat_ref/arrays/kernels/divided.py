@@ -1,17 +1,14 @@
-"""Blocks with scales of any format in the compiled loops of kernels/divided_loops.py: plans, and slabs of an array."""
+"""Plans of the compiled loops of kernels/divided_loops.py, for blocks with scales of any format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import as_word_type, read_only
-from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -20,7 +17,7 @@ from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import special_element
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.blocks.scales import EIGHTH, lowest_scale, scale_code, scale_of, scale_policy
-from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE
+from softfloat_ref.oracle.blocks.tensor_scales import FP32_ONE, reach
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
@@ -30,8 +27,6 @@ from softfloat_ref.oracle.rounding import Rounding
 FAR_BELOW: Final = 26  # as nearest.ALL
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
-SLAB: Final = 1 << 17  # values
-SMALL_SIZE: Final = 1 << 14  # values for which the steps of a job would take longer than the loops
 _ONE: Final = exact.finite(0, 1, 0)
 _ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}  # the other rules: powers of two
 _MAX_PRODUCT_BITS: Final = 42  # of a midpoint times a divisor, so that a product with the reciprocal is on its side
@@ -44,12 +39,21 @@ _ZERO_SIGNS: Final = {
     "drop": plans.DROP_ALL,
     "set-given": plans.SET_GIVEN,  # of FP32 quotients only
 }
-_BY: Final = {"fp32-division": plans.BY_PRODUCT, "fp32-inverse": plans.BY_QUOTIENT}
-_STEPS: Final = {"fp32-division": plans.DIVISION, "fp32-inverse": plans.INVERSE, "fp32-reciprocal": plans.RECIPROCAL}
+_BY: Final = {
+    "fp32-division": plans.BY_PRODUCT,
+    "fp32-inverse": plans.BY_QUOTIENT,
+    "fp32-amax": plans.BY_RECIPROCAL,
+}
+_STEPS: Final = {
+    "fp32-division": plans.DIVISION,
+    "fp32-inverse": plans.INVERSE,
+    "fp32-amax": plans.INVERSE,
+    "fp32-reciprocal": plans.RECIPROCAL,
+}
+_ERRORS: Final = {"none": 0, "mse": plans.MSE, "mae": plans.MAE, "max": plans.MAX}
 _NO_POWERS: Final = np.zeros((0, 3), np.uint32)
-_NO_WORDS: Final = np.zeros((1, 0), np.uint32)
+_NOTHING: Final = np.zeros(0)
 Array = NDArray[Any]
-Words = Callable[[int, int], Array]
 
 
 class DividedPlan(NamedTuple):
@@ -66,6 +70,8 @@ class DividedPlan(NamedTuple):
     bits: int  # of a random word
     kind: int
     shorts: tuple[int, int]  # bits of a midpoint times its divisor, for scales and elements, without those of a factor
+    search: int  # by which error the scale is searched; 0: not at all
+    elements: Array  # of a search: the values of the elements' codes
 
 
 def plan(fixed: DividedPlan, tensor_scale: int) -> DividedPlan | None:
@@ -81,14 +87,27 @@ def plan(fixed: DividedPlan, tensor_scale: int) -> DividedPlan | None:
     if kind in (plans.QUOTIENT, plans.POWER) and of_element > _MAX_PRODUCT_BITS:
         rules = rules.copy()
         rules[plans.DIVIDE] = 1
-    top, _, limit = fixed.factors.tolist()
+    top, _, limit, _, _, reaches = fixed.factors.tolist()
+    if fixed.rules[plans.IN_FP32] == plans.BY_RECIPROCAL:
+        return _by_amax(fixed, second)
     divisor = top * second  # exact
     if kind == plans.RECIPROCAL:
         divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale)))
     elif kind == plans.DIVISION:
         with np.errstate(over="ignore"):
             divisor = float(np.float32(divisor))
-    return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]))
+    return fixed._replace(rules=rules, factors=np.array([divisor, second, limit, 0.0, second, reaches]))
+
+
+def _by_amax(fixed: DividedPlan, amax: float) -> DividedPlan | None:
+    """The plan for a tensor's largest magnitude in place of its scale."""
+    top, _, limit, _, _, reaches = fixed.factors.tolist()
+    with np.errstate(all="ignore"):
+        encode = np.minimum(np.float32(reaches) / np.float32(amax), np.finfo(np.float32).max)
+        decode = np.float32(1) / encode
+    if not 0 < decode < np.inf:
+        return None
+    return fixed._replace(factors=np.array([top, encode, limit, decode, amax, reaches], np.float64))
 
 
 def _single(code: int) -> tuple[float, int]:
@@ -101,6 +120,11 @@ def _single(code: int) -> tuple[float, int]:
 def short_bits(x: Value) -> int:
     """The bits of a significand, without trailing zeros."""
     return x.significand.bit_length() - ((x.significand & -x.significand).bit_length() - 1)
+
+
+def is_in_fp32(x: Value) -> bool:
+    """Whether FP32 holds a number that is no less than 1."""
+    return short_bits(x) <= FP32.precision and exact.top(x) <= FP32.emax
 
 
 def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPlan | None:
@@ -126,9 +150,12 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPla
     if in_fp32 and near and near[plans.INF] != near[plans.BEYOND]:
         near = []  # a result of FP32 may be Inf, which those loops count as a large number
     top = _ONE if profile.scale_rule == "amax" else largest(element)
+    reaches, searched = reach(fmt, profile), profile.scale_search != "none"
+    if profile.arithmetic == "fp32-amax" and not is_in_fp32(reaches):
+        return None
     return DividedPlan(
         _rules(fmt, profile, policy, kind),
-        np.array([float(top), 1.0, float(largest(element))]),
+        np.array([float(top), 1.0, float(largest(element)), 0.0, 1.0, float(reaches)]),
         np.array([] if kind == plans.POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
         powers,
         _values(scale),
@@ -138,6 +165,8 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPla
         n,
         kind,
         (scale.precision + 1 + short_bits(top), element.precision + 1 + n + scale.precision),
+        _ERRORS[profile.scale_search],
+        _code_values(element) if searched else _NOTHING,
     )
 
 
@@ -157,9 +186,9 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     """How the loops find the scale; None if they cannot."""
     scale = fmt.scale
-    if profile.scale_search != "none" or profile.arithmetic == "fp32-amax":
-        return None
     steps = profile.divides_in_fp32 and profile.scale_rule == "rne"
+    if not steps and (profile.scale_search != "none" or profile.arithmetic == "fp32-amax"):
+        return None
     if (profile.scale_low == "eighth" and not steps) or (
         profile.negative_zero == "set-given" and not profile.divides_in_fp32
     ):
@@ -199,10 +228,12 @@ def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Arr
 
 def _values(scale: Format) -> Array:
     """The values of a scale's codes; empty for formats that are the upper bits of FP32."""
-    if _is_cut_fp32(scale):
-        return np.zeros(0)
-    decode = decoder(scale)
-    return np.array([float(decode(code)) for code in range(1 << scale.width)])
+    return _NOTHING if _is_cut_fp32(scale) else _code_values(scale)
+
+
+def _code_values(fmt: Format) -> Array:
+    decode = decoder(fmt)
+    return np.array([float(decode(code)) for code in range(1 << fmt.width)])
 
 
 def _is_cut_fp32(scale: Format) -> bool:
@@ -237,118 +268,3 @@ def _binades() -> Iterator[tuple[int, int]]:
     last place."""
     yield from ((1 << k, 1 << (FP32.mantissa_bits - k)) for k in range(FP32.mantissa_bits))
     yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FINITE_FIELDS))
-
-
-# -- arrays ------------------------------------------------------------------------------------------------------------
-
-
-def largest_finite(x: Array) -> int:
-    """The largest finite magnitude of contiguous float32 bits."""
-    return int(_loops().largest_finite(read_only(x.reshape(-1))))
-
-
-def quantize(
-    x: Array, size: int, plan: DividedPlan, words: Words | None, codes: Array, scales: Array, threads: int = 1
-) -> Array:
-    """Quantize float32 bits of shape (outer, length, inner) in blocks of `size` along the middle axis, into `codes` of
-    that shape and `scales` (outer, blocks, inner).
-
-    words: the random words from a position, so many, of the array in C order. Returns which blocks are left to the
-    oracle, in the shape of the scales.
-    """
-    redo = np.zeros(scales.shape, np.uint8)
-    arrays = read_only(x), codes, scales, redo
-    if threads == 1 and x.shape[2] == 1 and 0 < x.size <= SMALL_SIZE and x.shape[1] % size == 0:
-        _whole(size, plan, words, *(array.reshape(1, -1) for array in arrays))
-    elif x.shape[2] == 1:
-        one = threads == 1 and x.shape[1] % size == 0  # complete blocks only: as one row
-        job = _SlabJob(size, plan, words, *(array.reshape(1, -1) if one else array[:, :, 0] for array in arrays))
-        run_slices(job.x.shape[0], job.x.shape[1], threads, job.rows)
-    else:
-        job = _SlabJob(size, plan, words, *arrays)
-        run_slices(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
-    return redo
-
-
-def _whole(size: int, p: DividedPlan, words: Words | None, x: Array, codes: Array, scales: Array, redo: Array) -> None:
-    """Quantize a small array of complete blocks, as one row: what `_SlabJob.rows` does, in fewer steps."""
-    loops, inverse = _loops(), np.empty(scales.shape)
-    loops.scales_of_rows(x, size, p.rules, p.factors, p.rounded, p.powers, p.values, scales, inverse, redo)
-    drawn = _NO_WORDS if words is None else as_word_type(words(0, x.size), p.bits).reshape(x.shape)
-    loops.elements_of_rows(x, size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, codes)
-
-
-@lru_cache(maxsize=1)
-def _loops() -> Any:
-    from softfloat_ref.arrays.kernels import divided_loops
-
-    return divided_loops
-
-
-class _SlabJob(NamedTuple):
-    """The quantization of one array, slab by slab."""
-
-    size: int
-    plan: DividedPlan
-    words: Words | None
-    x: Array
-    codes: Array
-    scales: Array
-    redo: Array
-
-    def rows(self, part: slice) -> None:
-        """Quantize some rows."""
-        from softfloat_ref.arrays.kernels.divided_loops import elements_of_rows, scales_of_rows
-
-        length, size = self.x.shape[1], self.size
-        if self.x.size <= SLAB and part.stop - part.start == self.x.shape[0]:
-            self._coded(elements_of_rows, ..., self._scaled(scales_of_rows, ..., ...), 0)
-            return
-        many = max(SLAB // max(length, 1), 1)  # rows at a time
-        wide = length if length <= SLAB or size > SLAB else SLAB // size * size  # values of a row at a time
-        for top in range(part.start, part.stop, many):
-            rows = slice(top, min(top + many, part.stop))
-            for left in range(0, length, wide):
-                right = min(left + wide, length)
-                blocks = slice(left // size, -(-right // size))
-                inverse = self._scaled(scales_of_rows, (rows, slice(left, right)), (rows, blocks))
-                step = right - left if size <= SLAB else SLAB
-                for begin in range(left, right, step):
-                    place = rows, slice(begin, min(begin + step, right))
-                    self._coded(elements_of_rows, place, inverse, top * length + begin)
-
-    def columns(self, part: slice) -> None:
-        """Quantize some of the arrays (length, columns)."""
-        from softfloat_ref.arrays.kernels.divided_loops import elements_of_columns, scales_of_columns
-
-        if self.x.size <= SLAB and part.stop - part.start == self.x.shape[0]:
-            self._coded(elements_of_columns, ..., self._scaled(scales_of_columns, ..., ...), 0)
-            return
-        length, columns = self.x.shape[1:]
-        size = min(self.size, length)
-        many = max(SLAB // max(size * columns, 1), 1) * size  # values of a column at a time
-        step = many if size * columns <= SLAB else max(SLAB // max(columns, 1), 1)
-        for outer in range(part.start, part.stop):
-            for top in range(0, length, many):
-                end = min(top + many, length)
-                blocks = slice(top // size, -(-end // size))
-                one = slice(outer, outer + 1)
-                inverse = self._scaled(scales_of_columns, (one, slice(top, end)), (one, blocks))
-                for begin in range(top, end, step):
-                    place = one, slice(begin, min(begin + step, end))
-                    self._coded(elements_of_columns, place, inverse, (outer * length + begin) * columns)
-
-    def _scaled(self, loop: Any, values: Any, blocks: Any) -> Array:
-        """Compute scales; returns what the elements are multiplied by."""
-        x, scales, redo, p = self.x[values], self.scales[blocks], self.redo[blocks], self.plan
-        inverse = np.empty(scales.shape)
-        results = [scales, inverse, redo]
-        if self.x.ndim == 2 and x.shape[1] % self.size == 0:  # complete blocks only: as one row
-            x, *results = (array.reshape(1, -1) for array in (x, *results))
-        loop(x, self.size, p.rules, p.factors, p.rounded, p.powers, p.values, *results)
-        return inverse
-
-    def _coded(self, loop: Any, values: Any, inverse: Array, start: int) -> None:
-        x, p = self.x[values], self.plan
-        drawn = _NO_WORDS if self.words is None else as_word_type(self.words(start, x.size), p.bits).reshape(x.shape)
-        loop(x, self.size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, self.codes[values])

@@ -18,6 +18,7 @@ from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits, sing
 from softfloat_ref.arrays.kernels.nearest import FRACTION, HIDDEN, INF, MAGNITUDE, SIGN
 from softfloat_ref.arrays.kernels.plans import (
     BY_QUOTIENT,
+    BY_RECIPROCAL,
     DIVIDE,
     DIVISION,
     DROP,
@@ -50,9 +51,11 @@ _LOWER: Final = U64((1 << 29) - 1)  # the bits that float64 has and float32 lack
 _BELOW: Final = U64((1 << 29) - (1 << DROPPED))
 _ABOVE: Final = U64((1 << 64) - (1 << 29))
 _ODD: Final = U64(1 << 29)
+_EXPANSION: Final = F32(1.5)  # of a scale under which the largest element is 4, and not 6
+_LARGEST: Final = F32(np.finfo(np.float32).max)
 LOW: Final = F64(2.0**-RANGE)  # nonzero quotients below it round like it, those beyond 1 / LOW like that
 SUBNORMAL: Final = I32(1023 - 149)  # float64's exponent field of the smallest float32
-DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.DividedPlan's `factors`
+DIVISOR, SECOND, FIRST, DECODE, AMAX, REACH = range(6)  # fields of a divided.DividedPlan's `factors`
 NEGATIVE_ZERO: Final = convert.Plain._fields.index("zero")
 MASK: Final = convert.Plain._fields.index("mask")
 
@@ -117,18 +120,22 @@ def _inverse(scale: Any, factors: Any, rules: Any) -> Any:
 
 @compiled(forceinline=True, error_model="numpy")
 def _divisor(scale: Any, factors: Any, rules: Any) -> Any:
-    """What elements are divided by in FP32; Inf if that is zero but the scale is not, or is Inf."""
+    """What elements are divided by in FP32; Inf if that is zero but the scale is not, or is Inf. By amax: what they are
+    multiplied by."""
+    if rules[IN_FP32] == BY_RECIPROCAL:
+        return F64(min(F32(1) / F32(F32(scale) * F32(factors[DECODE])), _LARGEST))
     second = F32(factors[SECOND])
     divisor = F32(F32(scale) / second) if rules[IN_FP32] == BY_QUOTIENT else F32(F32(scale) * second)
     return F64(divisor) if divisor != F32(0) or scale == 0.0 else F64(np.inf)
 
 
 @compiled(error_model="numpy")
-def _scales(
-    largest: Any, count: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, codes: Any,
-    wide: Any, inverse: Any, redo: Any,
+def find_scales(
+    largest: Any, count: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, expanded: bool,
+    codes: Any, wide: Any, inverse: Any, redo: Any,
 ) -> None:  # fmt: skip
     """Scale codes of blocks from their largest magnitudes, and what to multiply (or divide) their elements by.
+    expanded: the other scale of a search.
 
     inverse: NaN for blocks that become NaN, 0 under a scale of zero. redo: set for blocks that are left to the oracle.
     codes (uint32), wide (float64): room for `count` numbers; the scale codes end up in `codes`.
@@ -141,6 +148,8 @@ def _scales(
         _powers(largest, count, powers, codes)
     else:
         _steps(largest, count, factors, rules, wide)
+        for b in range(count if expanded else 0):
+            wide[b] = F64(F32(F32(wide[b]) * _EXPANSION))
         convert.plain_codes64(wide[:count].view(np.uint64), codes[:count], convert.plain(rounded))
     lowest, zero_scale, instead = U32(rules[LOWEST]), U32(rules[ZERO_SCALE]), U32(rules[INSTEAD])
     steps = rules[KIND] == DIVISION or rules[KIND] == INVERSE
@@ -164,7 +173,7 @@ def scales_of_rows(
     x: Any, size: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, scales: Any,
     inverse: Any, redo: Any,
 ) -> None:  # fmt: skip
-    """The scales of x (rows, length) in blocks of `size`; scales, inverse, redo: (rows, blocks), see `_scales`."""
+    """The scales of x (rows, length) in blocks of `size`; scales, inverse, redo: (rows, blocks), see `find_scales`."""
     step = max(min(PART, MANY // size), 1)  # blocks at a time
     largest, codes, wide = np.empty(step, np.uint32), np.empty(step, np.uint32), np.empty(step, np.float64)
     for row in range(x.shape[0]):
@@ -172,7 +181,7 @@ def scales_of_rows(
             late = min(early + step, scales.shape[1])
             largest_of_blocks(x[row, early * size : min(late * size, x.shape[1])], size, largest)
             own, marks = inverse[row, early:late], redo[row, early:late]
-            _scales(largest, late - early, rules, factors, rounded, powers, values, codes, wide, own, marks)
+            find_scales(largest, late - early, rules, factors, rounded, powers, values, False, codes, wide, own, marks)
             for b in range(late - early):
                 scales[row, early + b] = codes[b]
 
@@ -198,8 +207,8 @@ def scales_of_columns(
                 for k in range(block * size, min((block + 1) * size, x.shape[1])):
                     larger(x[cell // blocks, k, left : left + width], own)
             begin, end = first * columns + left, (last - 1) * columns + left + width
-            _scales(
-                largest, end - begin, rules, factors, rounded, powers, values, block_codes, wide,
+            find_scales(
+                largest, end - begin, rules, factors, rounded, powers, values, False, block_codes, wide,
                 inverses[begin:end], marks[begin:end],
             )  # fmt: skip
             for i in range(end - begin):
@@ -263,6 +272,16 @@ def _divided_in_fp32(x: Any, divisors: Any, drop: int, out: Any) -> None:
 
 
 @compiled()
+def _multiplied_in_fp32(x: Any, reciprocals: Any, drop: int, out: Any) -> None:
+    """The same for products with reciprocals, which are not zero where the scale is."""
+    signs = U32(0) if drop == DROP_GIVEN else SIGN
+    negative = SIGN if drop == SET_GIVEN else U32(0)
+    for i in range(x.size):
+        bits = single_bits(F32(single(x[i]) * F32(reciprocals[i])))
+        out[i] = U32(U32(bits & signs) | negative) if U32(bits & MAGNITUDE) == U32(0) else bits
+
+
+@compiled()
 def _kept(x: Any, rules: Any, out: Any) -> None:
     """The values, without those that are flushed and without the signs that are dropped."""
     least = HIDDEN if rules[FLUSH] else U32(1)
@@ -277,6 +296,8 @@ def _quotients(x: Any, inverse: Any, rules: Any, exact: bool, out: Any) -> None:
     subnormals, which round to nearest like zero."""
     if rules[KIND] == RECIPROCAL:
         _steps_of_fp32(x, inverse, out)
+    elif rules[IN_FP32] == BY_RECIPROCAL:
+        _multiplied_in_fp32(x, inverse, rules[DROP], out)
     elif rules[IN_FP32]:
         _divided_in_fp32(x, inverse, rules[DROP], out)
     elif rules[DIVIDE]:
@@ -314,7 +335,7 @@ def _codes(bits: Any, plain: Any, near: Any, negate: Any, words: Any, mode: int,
 
 
 @compiled()
-def _part(
+def part_codes(
     x: Any, inverse: Any, special: bool, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, cleaned: Any,
     odd: Any, out: Any,
 ) -> None:  # fmt: skip
@@ -334,7 +355,7 @@ def _part(
 
 
 @compiled()
-def _spread(inverse: Any, size: int, begin: int, end: int, spread: Any) -> bool:
+def spread_blocks(inverse: Any, size: int, begin: int, end: int, spread: Any) -> bool:
     """The inverse of each value from `begin` to `end`; returns whether one is NaN."""
     special, block = False, begin // size
     at = block * size - begin
@@ -350,7 +371,7 @@ def _spread(inverse: Any, size: int, begin: int, end: int, spread: Any) -> bool:
 def elements_of_rows(
     x: Any, size: int, inverse: Any, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, codes: Any
 ) -> None:
-    """The codes of x (rows, length) in blocks of `size` along the rows. inverse: (rows, blocks), see `_scales`.
+    """The codes of x (rows, length) in blocks of `size` along the rows. inverse: (rows, blocks), see `find_scales`.
 
     plain, near: the fields of convert.Plain and of nearest.Nearest, the latter empty if it does not apply. words:
     (rows, length) random words of n bits for the rounding `mode`, or empty.
@@ -359,10 +380,10 @@ def elements_of_rows(
     for row in range(x.shape[0]):
         for begin in range(0, x.shape[1], PART):
             end = min(begin + PART, x.shape[1])
-            special = _spread(inverse[row], size, begin, end, spread)
+            special = spread_blocks(inverse[row], size, begin, end, spread)
             drawn = words[row, begin:end] if words.size else words[0]
             values, elements = x[row, begin:end], codes[row, begin:end]
-            _part(values, spread, special, rules, plain, near, drawn, mode, n, cleaned, odd, elements)
+            part_codes(values, spread, special, rules, plain, near, drawn, mode, n, cleaned, odd, elements)
 
 
 @compiled(nogil=True)
@@ -388,5 +409,5 @@ def elements_of_columns(
                 repeat(spread, width, min(together, last - first))
                 for k in range(first, last, together):
                     part = slice(k * columns + left, (min(k + together, last) - 1) * columns + left + width)
-                    some = drawn[part] if words.size else drawn
-                    _part(values[part], spread, special, rules, plain, near, some, mode, n, cleaned, odd, out[part])
+                    some, coded = drawn[part] if words.size else drawn, out[part]
+                    part_codes(values[part], spread, special, rules, plain, near, some, mode, n, cleaned, odd, coded)

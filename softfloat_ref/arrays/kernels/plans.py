@@ -30,9 +30,11 @@ FLUSH, ZERO_SCALE, NAN_SCALE, LOWEST, KIND, DROP, NAN_CODE, DIVIDE, SHIFT, NEGAT
 # flush subnormals; the scale of a block of zeros; that of a block with specials (-1: left to the oracle), and its
 # elements' code; the least other scale; the kind of scales; the sign of zeros; whether elements are divided, not
 # multiplied; mantissa bits that FP32 has and the scale lacks; whether -x is ~x + 1; whether quotients are rounded to
-# FP32, and by both scales' product or quotient; the scale in place of one that rounds to zero
+# FP32, and by what; the scale in place of one that rounds to zero
 QUOTIENT, POWER, RECIPROCAL, DIVISION, INVERSE = range(5)  # kinds of scales
-BY_PRODUCT, BY_QUOTIENT = 1, 2  # values of IN_FP32
+BY_PRODUCT, BY_QUOTIENT, BY_RECIPROCAL = 1, 2, 3  # values of IN_FP32: both scales' product, their quotient, or the
+# reciprocal of the product with 1 / the number that finds the scale, with which values are multiplied
+MSE, MAE, MAX = 1, 2, 3  # kinds of errors by which a scale is searched
 KEEP, DROP_GIVEN, DROP_ALL, SET_GIVEN = range(4)  # signs of zeros: all kept; those of input zeros dropped; all dropped;
 # input zeros negative
 KEEP_NAN: Final = Policy(nan="propagate")
