@@ -8,26 +8,20 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.options import SCHEDULERS, Seconds
+from softfloat_ref.app.options import SCHEDULERS
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.executors import in_order, workers
 
+from .options import jobs_option, limit_option
 from .statements import GROUPS, all_statements, decide
 
-LIMIT_S: Final = 300.0  # for a question to a solver
 _WORDS: Final = {"unsat": "proved", "unknown": "undecided", "sat": "WRONG"}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--part", "parts", multiple=True, metavar="PART", help=f"One of {', '.join(GROUPS)} (default: all).")
-@click.option(
-    "--limit",
-    type=Seconds(min=0, min_open=True),
-    default=LIMIT_S,
-    show_default=True,
-    help="Seconds for a question to a solver.",
-)
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of processes (default: one per processor).")
+@limit_option
+@jobs_option
 @click.option("--scheduler", metavar=SCHEDULERS, help="On a Dask cluster, whose workers have the same checkout.")
 def command(parts: tuple[str, ...], limit: float, jobs: int | None, scheduler: str | None) -> None:
     """Prove statements about the scalar model and the compiled loops, a line for each.

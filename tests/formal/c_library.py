@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -10,11 +9,9 @@ from typing import Final, NamedTuple
 
 import click
 
-from softfloat_ref.app.options import Seconds
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.executors import in_order, workers
-from softfloat_ref.export.library import library_files, library_policy
-from softfloat_ref.export.library.folder import CORE_FILES
+from softfloat_ref.export.library.folder import core_hash
 from softfloat_ref.export.library.policies import ROUNDING_MODES
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import rounding_name
@@ -25,35 +22,49 @@ from softfloat_ref.proof.question import Counterexample
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.units import OperationUnit
 
-from .c_functions import OPERATIONS, OPTIONS, CFunction, check_width, compiled, compiler
+from .c_digests import core_digest
+from .c_functions import INTEGERS, OPERATIONS, OPTIONS, CFunction, c_policy, check_width, compiled, compiler
+from .c_record import Proved, read_record, table, write_record
+from .options import jobs_option, limit_option
 
-LIMIT_S: Final = 300.0  # for a question to a solver
 _SMALL: Final = ("fp4_e2m1", "fp6_e2m3", "fp6_e3m2", "fp8_e4m3", "fp8_e5m2")
+_COMPARISONS: Final = ("eq", "le", "lt", "eq_signaling", "le_quiet", "lt_quiet")
+_SOON: Final = (
+    "sqrt",
+    "round_to_integral",
+    "round_to_integral_exact",
+    *_COMPARISONS,
+    "from_fp32",
+    "to_fp32",
+)  # seconds
+_CONVERSIONS: Final = tuple(f"{way}_{name}" for way in ("from", "to") for name in ("fp32", *INTEGERS))
 _BY_DEFAULT: Final = {
-    **dict.fromkeys(_SMALL, ("add", "mul", "div", "sqrt", "fma", "convert")),
-    **dict.fromkeys(("fp16", "bf16"), ("add", "mul", "sqrt", "convert")),
+    **dict.fromkeys(_SMALL, ("add", "mul", "div", "fma", *_SOON)),
+    **dict.fromkeys(("fp16", "bf16"), ("add", "mul", *_SOON)),
 }
 _ROUNDINGS: Final = tuple(rounding_name(r) for r in ROUNDING_MODES)
 _FIVE: Final = tuple(name for name in _ROUNDINGS if name != rounding_name(Rounding.RTO))
-_SOURCE: Final = "fp32"  # of conversions
 _COLUMN: Final = 11
 
 
-class _Task(NamedTuple):
-    """A proof."""
+class Task(NamedTuple):
+    """A proof. operation: its name; conversions are from_FORMAT and to_FORMAT."""
 
     fmt: str
     operation: str
-    rounding: str
-    tininess: str
-    limit_s: float
+    rounding: str = "rne"
+    tininess: str = "after"
+    policy: str = "ieee"
 
     @property
     def unit(self) -> OperationUnit:
         """Raises Error."""
-        policy = {"rounding": self.rounding, "tininess": self.tininess}
-        if self.operation == "convert":
-            return OperationUnit.make("convert", _SOURCE, self.fmt, policy)
+        policy = c_policy(self.policy).policy.replace(rounding=self.rounding, tininess=self.tininess)
+        way, _, other = self.operation.partition("_")
+        if way == "from":
+            return OperationUnit.make("convert", other, self.fmt, policy)
+        if way == "to":
+            return OperationUnit.make("convert", self.fmt, other, policy)
         return OperationUnit.make(self.operation, self.fmt, policy=policy)
 
 
@@ -65,97 +76,118 @@ class _Result(NamedTuple):
     note: str = ""
 
 
-def decide(task: _Task) -> _Result:
+def decide(task: Task, limit_s: float) -> _Result:
     """Prove a function. Raises Error."""
     begin, unit = time.process_time(), task.unit
     try:
-        proof = prove(CFunction(unit, compiled(unit)), "auto", Tactics(task.limit_s))
+        proof = prove(CFunction(unit, compiled(unit, c_policy(task.policy))), "auto", Tactics(limit_s))
     except Unsupported as e:
         return _Result("undecided", time.process_time() - begin, f"not read: {e}")
     note = "" if proof.counterexample is None else shown(unit, proof.counterexample)
     return _Result(proof.verdict, time.process_time() - begin, note)
 
 
+def _decide(task: tuple[Task, float]) -> _Result:
+    return decide(*task)
+
+
 def shown(unit: OperationUnit, found: Counterexample) -> str:
-    """A counterexample in a line: inputs, and both answers."""
+    """A counterexample in a line: inputs, what else it takes, and both answers."""
     names = zip(unit.inputs, found.inputs, strict=True)
-    inputs = ", ".join(f"{f.name} = {x:#0{2 + (f.width + 3) // 4}x}" for f, x in names)
+    inputs = [f"{f.name} = {x:#0{2 + (f.width + 3) // 4}x}" for f, x in names]
+    inputs += [f"{name} = {x:#x}" for name, x in found.others.items() if x]
     answers = [f"{code:#x}, flags {flags:#04x}" for code, flags in (found.got, found.expected)]
-    return f"{inputs}: C gives {answers[0]}; expected {answers[1]}{f' ({found.said})' if found.said else ''}"
+    said = f" ({found.said})" if found.said else ""
+    return f"{', '.join(inputs)}: C gives {answers[0]}; expected {answers[1]}{said}"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("fmt", metavar="[FORMAT]", required=False)
-@click.argument("operation", metavar="[OPERATION]", required=False)
+@click.argument("operations", metavar="[OPERATION]...", nargs=-1)
 @click.option("--rounding", "roundings", multiple=True, metavar="ROUNDING", help=f"One of {', '.join(_ROUNDINGS)} "
               f"(default: {', '.join(_FIVE)}).")  # fmt: skip
 @click.option("--tininess", type=click.Choice(["after", "before"]), default="after", show_default=True)
-@click.option(
-    "--limit",
-    type=Seconds(min=0, min_open=True),
-    default=LIMIT_S,
-    show_default=True,
-    help="Seconds for a question to a solver.",
-)
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of processes (default: one per processor).")
+@click.option("--policy", default="ieee", show_default=True, help="NAME[,field=value,...] or a specialization's name.")
+@limit_option
+@jobs_option
+@click.option("--record", is_flag=True, help="Add what is proved to the record.")
+@click.option("--table", "only_table", is_flag=True, help="Print the record.")
 def command(
-    fmt: str | None, operation: str | None, roundings: tuple[str, ...], tininess: str, limit: float, jobs: int | None
+    fmt: str | None,
+    operations: tuple[str, ...],
+    roundings: tuple[str, ...],
+    tininess: str,
+    policy: str,
+    limit: float,
+    jobs: int | None,
+    record: bool,
+    only_table: bool,
 ) -> None:
     """Prove functions of the exported C library equal to the oracle, result and flags, for all operands.
 
-    OPERATION is one of add, sub, mul, div, sqrt, fma and convert, which is from FP32 to FORMAT. By default, all of
-    FORMAT; and all that takes minutes, of the formats of up to 16 bits. Exit code 1 if a function differs, 3 if one is
-    undecided within the limit.
+    OPERATION is a name as in `softfloat-ref eval`, or a conversion: from_F or to_F, of a format or an integer (i32,
+    u32, i64, u64). By default, all of FORMAT; and all that takes minutes, of the formats of up to 16 bits. Exit code 1
+    if a function differs, 3 if one is undecided within the limit.
     """
     try:
-        sys.exit(prove_all(_chosen(fmt, operation), roundings or _FIVE, tininess, limit, jobs))
+        if only_table:
+            print("\n".join(table(read_record(), _digest)))
+            return
+        rows = _chosen(fmt, operations)
+        tasks = [[Task(*row, rounding, tininess, policy) for rounding in roundings or _FIVE] for row in rows]
+        sys.exit(prove_all(tasks, limit, jobs, record))
     except Error as e:
         print(f"c_library: {e}", file=sys.stderr)
         sys.exit(2)
 
 
-def _chosen(fmt: str | None, operation: str | None) -> list[tuple[str, str]]:
-    """Formats and operations."""
+def _chosen(fmt: str | None, operations: Sequence[str]) -> list[tuple[str, str]]:
+    """Formats and operations. Raises Error."""
     if fmt is None:
         return [(name, op) for name, ops in _BY_DEFAULT.items() for op in ops]
-    if operation is not None and operation not in OPERATIONS:
-        raise unknown("operation", operation, OPERATIONS)
-    of = get_format(fmt)
-    check_width(of)
-    operations = [operation] if operation else [op for op in OPERATIONS if op != "convert" or of.name != _SOURCE]
-    if operation == "convert" and of.name == _SOURCE:
-        raise Error(f"{_SOURCE} convert: the operation is from {_SOURCE} to another format")
-    return [(of.name, op) for op in operations]
+    name = get_format(fmt).name
+    chosen = operations or [*OPERATIONS, *(op for op in _CONVERSIONS if op.partition("_")[2] != name)]
+    for operation in chosen:
+        way, _, other = operation.partition("_")
+        if way not in ("from", "to") and operation not in OPERATIONS:
+            raise unknown("operation", operation, OPERATIONS, "; or from_F, to_F")
+        if way in ("from", "to") and get_format(other).is_integer and other not in INTEGERS:
+            raise unknown("integer format", other, INTEGERS)
+        if other == name:
+            raise Error(f"{operation}: a conversion is from one format to another")
+        check_width(get_format(name))
+    return [(name, op) for op in chosen]
 
 
-def prove_all(
-    rows: Sequence[tuple[str, str]], roundings: Sequence[str], tininess: str, limit_s: float, jobs: int | None = None
-) -> int:
+def prove_all(rows: Sequence[Sequence[Task]], limit_s: float, jobs: int | None = None, record: bool = False) -> int:
     """Prove functions, and print a line for each with the roundings as columns; returns the exit code."""
-    for name in roundings:
-        if name not in _ROUNDINGS:
-            raise unknown("rounding", name, _ROUNDINGS, " (--rounding)")
-    print(f"{compiler()} {OPTIONS[1]}, core {core_hash()[:16]}, tininess {tininess} rounding; seconds of a proof")
-    print(f"{'':24}" + "".join(f"{name:>{_COLUMN}}" for name in roundings), flush=True)
+    for task in rows[0]:
+        if task.rounding not in _ROUNDINGS:
+            raise unknown("rounding", task.rounding, _ROUNDINGS, " (--rounding)")
+    first = rows[0][0]
+    print(f"{compiler()} {OPTIONS[1]}, core {core_hash()}, policy {first.policy}, tininess {first.tininess} rounding;"
+          " seconds of a proof")  # fmt: skip
+    print(f"{'':40}" + "".join(f"{task.rounding:>{_COLUMN}}" for task in rows[0]), flush=True)
     verdicts: list[Verdict] = []
+    tasks = [row[:1] if row[0].operation in _COMPARISONS else row for row in rows]  # these do not round
     with workers(jobs) as pool:
-        tasks = [_Task(fmt, op, name, tininess, limit_s) for fmt, op in rows for name in roundings]
-        results = in_order(pool, decide, tasks)
-        for fmt, op in rows:
-            row = [next(results) for _ in roundings]
-            verdicts += [r.verdict for r in row]
-            print(f"{fmt:16}{op:8}" + "".join(f"{_cell(r):>{_COLUMN}}" for r in row), flush=True)
-            for name, result in zip(roundings, row, strict=True):
+        results = in_order(pool, _decide, [(task, limit_s) for row in tasks for task in row])
+        for row in tasks:
+            done = [next(results) for _ in row]
+            verdicts += [r.verdict for r in done]
+            print(f"{row[0].fmt:16}{row[0].operation:24}" + "".join(f"{_cell(r):>{_COLUMN}}" for r in done), flush=True)
+            for task, result in zip(row, done, strict=True):
                 if result.note:
-                    print(f"  {name}: {result.note}", flush=True)
+                    print(f"  {task.rounding}: {result.note}", flush=True)
+                if record and result.verdict == "proved":
+                    write_record(Proved(*task, _digest(task), round(result.seconds, 1)))
     print(", ".join(_counted(verdicts)))
     return 1 if "counterexample" in verdicts else 3 if "undecided" in verdicts else 0
 
 
-def core_hash() -> str:
-    """SHA-256 of the core's sources, in the order of their names."""
-    files = library_files([get_format("fp16")], library_policy())
-    return hashlib.sha256("".join(files[name] for name in sorted(CORE_FILES)).encode()).hexdigest()
+def _digest(of: Task | Proved) -> str:
+    unit = Task(of.fmt, of.operation, of.rounding, of.tininess, of.policy).unit
+    return core_digest(unit, c_policy(of.policy))
 
 
 _WORDS: Final[dict[Verdict, str]] = {"proved": "proved", "undecided": "undecided", "counterexample": "WRONG"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -83,25 +83,30 @@ def ran(module: Module, *arguments: Any) -> Ran:
     return Ran([[c.term for c in many] for many in cells], or_(*machine.broken))
 
 
-def value(module: Module, *arguments: Term) -> tuple[Term, Term]:
-    """What a function of integers returns, and the inputs for which it does what it must not, or returns poison."""
-    machine = _Machine(module)
-    result, _ = machine.call(module.functions[module.main], [Bits(x) for x in arguments], (), machine.memory)
-    machine.never((), result.poison)
-    return result.term, or_(*machine.broken)
+def answers(module: Module, count: int, *arguments: Term) -> Ran:
+    """A function of integers and of the place where it leaves words of 64 bits; it may write and read variables."""
+    machine = _Machine(module, module.variables)
+    place = machine.new([Bits(const(0, WORD), TRUE)] * count)
+    _, memory = machine.call(module.functions[module.main], [*map(Bits, arguments), place], (), machine.memory)
+    cells = memory[place.array or 0]
+    for cell in cells:
+        machine.never((), cell.poison)
+    return Ran([[c.term for c in cells]], or_(*machine.broken))
 
 
 class _Machine:
-    """A function's run. broken: what must never happen; tables: where the module's constant arrays are; aligned: of
-    what their addresses are multiples."""
+    """A function's run. broken: what must never happen; tables: where the module's constant arrays and variables are;
+    aligned: of what the addresses of constant arrays are multiples. variables: their widths; poison until something is
+    stored there, since other code may change them before."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, variables: Mapping[str, int] = {}) -> None:
         self.module = module
         self.broken: list[Term] = []
         self.memory: dict[int, Any] = {}
         self.steps = 0
         self.tables = {name: self.new(list(table.elements)) for name, table in module.tables.items()}
         self.aligned = {self.tables[name].array: table.align for name, table in module.tables.items()}
+        self.tables |= {name: self.new([Bits(const(0, width), TRUE)]) for name, width in variables.items()}
 
     def never(self, guard: Guard, what: Term) -> None:
         if what is not FALSE:
@@ -251,6 +256,7 @@ class _Machine:
         return llvm_memory.each(one, base, *indices)
 
     def load(self, i: Instruction, state: State) -> Any:
+        _refuse_volatile(i)
         if re.search("!(range|nonnull|noundef)", i.text):
             raise Unsupported("a promise about what is loaded")
         pointer = self.operand(i.operands[0], state)
@@ -303,6 +309,7 @@ class _Machine:
         return state.memory[pointer.array]
 
     def store(self, i: Instruction, state: State) -> None:
+        _refuse_volatile(i)
         value, pointer = (self.operand(o, state) for o in i.operands)
         content = self.content(pointer, state, changed=True)
         if not pointer.at.is_const:
@@ -325,7 +332,7 @@ class _Machine:
             return None
         values = [self.operand(o, state) for o in arguments]
         if re.search(r"\bnoundef\b", i.text):
-            self.never(state.guard, or_(*(x.poison for x in values if isinstance(x, Bits))))
+            self.never(state.guard, or_(*(x.poison for x in _integers(values))))
         if name == "llvm.assume":
             return self.never(state.guard, or_(not_(values[0].term), values[0].poison))
         if name.startswith("llvm.masked.gather"):
@@ -337,21 +344,19 @@ class _Machine:
         if name.startswith("llvm."):
             own = re.sub(r"\.v?\d*i\d+$", "", name.removeprefix("llvm."))
             return self.in_range(i, llvm_memory.each(llvm_integers.intrinsic(own), *values))
-        if _RANGE.search(i.text):
-            raise Unsupported("a promise about a result")
         if name not in self.module.functions:
             raise Unsupported(f"a call of {name or 'what is not known'}")
         value, memory = self.call(self.module.functions[name], values, state.guard, state.memory)
         state.memory.update(memory)  # type: ignore[attr-defined]
-        return value
+        return self.in_range(i, value)
 
     def in_range(self, i: Instruction, value: Any) -> Any:
         """A result; poison, where it is not in the range that is promised."""
         head, _, rest = i.text.partition("@")
-        number, written = re.search(r"!range !(\d+)", rest), re.search(r"\brange\(i\d+ (-?\d+), (-?\d+)\)", head)
-        if not (number or written or _RANGE.search(rest)):
+        written = re.search(r"\brange\(i\d+ (-?\d+), (-?\d+)\)", head)
+        if not (written or _RANGE.search(rest)):
             return value
-        known = (int(written[1]), int(written[2])) if written else self.module.ranges.get(number[1] if number else "")
+        known = (int(written[1]), int(written[2])) if written else i.promised
         if known is None:
             raise Unsupported("a promise about a result")
         low, high = known
@@ -405,6 +410,20 @@ class _Machine:
         return self.each(i, state, one)
 
 
+def _refuse_volatile(i: Instruction) -> None:
+    if re.search(rf"\b{i.op} (atomic|volatile)\b", i.text):
+        raise Unsupported(f"LLVM's {i.op} of memory that others change")
+
+
+def _integers(values: Iterable[Any]) -> Iterator[Bits]:
+    """The integers among values and in structures."""
+    for x in values:
+        if isinstance(x, list):
+            yield from _integers(x)
+        elif isinstance(x, Bits):
+            yield x
+
+
 # -- forms -------------------------------------------------------------------------------------------------------------
 
 
@@ -449,6 +468,13 @@ def _inserted(machine: _Machine, i: Instruction, state: State) -> Any:
     return (*vector[: at.term.value], value, *vector[at.term.value + 1 :])
 
 
+def _placed(machine: _Machine, i: Instruction, state: State) -> list[Any]:
+    """insertvalue: into a structure, a list."""
+    values, value = (machine.operand(o, state) for o in i.operands)
+    at = int(i.text.rsplit(",", 1)[1])
+    return [*values[:at], value, *values[at + 1 :]]
+
+
 def _extracted(machine: _Machine, i: Instruction, state: State) -> Any:
     vector, at = (machine.operand(o, state) for o in i.operands)
     return vector[at.term.value]
@@ -482,5 +508,6 @@ _FORMS: Final[dict[str, _Form]] = {
     "extractelement": _extracted,
     "shufflevector": _shuffled,
     "alloca": lambda m, i, s: m.room(s, {}),
+    "insertvalue": _placed,
     "extractvalue": lambda m, i, s: m.operand(i.operands[0], s)[int(i.text.rsplit(",", 1)[1])],
 }

@@ -50,7 +50,8 @@ class Global(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One of a block. flags: the promises in its text. blocks: of a phi, where each operand comes from."""
+    """One of a block. flags: the promises in its text. blocks: of a phi, where each operand comes from. promised: what
+    its metadata say of its result, from the first number to below the second; None if that is not known."""
 
     number: int
     op: str
@@ -59,6 +60,7 @@ class Instruction(NamedTuple):
     text: str
     flags: frozenset[str]
     blocks: tuple[int, ...] = ()
+    promised: tuple[int, int] | None = None
 
 
 class Function(NamedTuple):
@@ -79,20 +81,25 @@ class Table(NamedTuple):
 
 class Module(NamedTuple):
     """The functions that are defined, by name. main: the one that was asked for; tables: constant arrays of integers;
-    ranges: of promised results, by the numbers of the metadata: from the first number to below the second."""
+    variables: the widths of those that are integers."""
 
     functions: Mapping[str, Function]
     main: str
     tables: Mapping[str, Table] = {}
-    ranges: Mapping[str, tuple[int, int]] = {}
+    variables: Mapping[str, int] = {}
 
 
 _FLAGS: Final = frozenset(("nuw", "nsw", "exact", "disjoint", "nneg", "samesign"))
 _FLAGGED: Final = BINARY | DIVISIONS | {"zext", "sext", "trunc"}
 _RANGES: Final = re.compile(r"^!(\d+) = !\{i\d+ (-?\d+), i\d+ (-?\d+)\}$", re.M)
+_PROMISE: Final = re.compile(r", !range !(\d+)")
+_NAME: Final = re.compile(r'@(?:"([^"]*)"|([\w.$-]+))\(')
 _TABLE: Final = re.compile(
     r"= (?:internal |private )?(?:dso_local )?(?:(?:local_)?unnamed_addr )?constant "
     r"\[(\d+) x i\d+\] (?:c\"(.*)\"|\[((?:i\d+ -?\d+(?:, )?)+)\])(?:, align (\d+))?$"
+)
+_VARIABLE: Final = re.compile(
+    r"= (?:internal )?(?:dso_local )?(?:local_unnamed_addr )?global i(\d+) -?\d+(?:, align \d+)?$"
 )
 
 
@@ -114,18 +121,29 @@ def parsed(text: str, main: str) -> Module:
         raise Unsupported(f"LLVM's text: {e}") from None
     functions, variables = list(module.functions), list(module.global_variables)
     defined = {f.name: f for f in functions if not f.is_declaration}
-    table, waiting = dict[str, Function](), [main]
+    table, waiting, ranges = dict[str, Function](), [main], _ranges(str(module))
     while waiting:
         name = waiting.pop()
         if name in defined and name not in table:
-            table[name] = function = _function(defined[name])
+            table[name] = function = _function(defined[name], ranges.get(name, []))
             waiting += [o.name for block in function.blocks for i in block for o in i.operands if isinstance(o, Global)]
     used = {
         o.name for f in table.values() for block in f.blocks for i in block for o in i.operands if isinstance(o, Global)
     }
     tables = {v.name: own for v in variables if v.name in used and (own := _table(str(v))) is not None}
-    ranges = {number: (int(low), int(high)) for number, low, high in _RANGES.findall(text)}
-    return Module(table, main, tables, ranges)
+    integers = {v.name: int(m[1]) for v in variables if v.name in used and (m := _VARIABLE.search(str(v).strip()))}
+    return Module(table, main, tables, integers)
+
+
+def _ranges(text: str) -> dict[str, list[tuple[int, int] | None]]:
+    """What metadata promise of results, in the order of the instructions, by the names of functions. The number of a
+    node in the text of an instruction is another one than in that of the module, where it is defined."""
+    known = {number: (int(low), int(high)) for number, low, high in _RANGES.findall(text)}
+    promised = {}
+    for function in re.split(r"^define ", text, flags=re.M)[1:]:
+        if name := _NAME.search(function.partition("\n")[0]):
+            promised[name[1] or name[2]] = [known.get(number) for number in _PROMISE.findall(function)]
+    return promised
 
 
 def _table(text: str) -> Table | None:
@@ -149,16 +167,23 @@ def type_of(x: Any) -> Any:
     return typeof(x)  # type: ignore[no-untyped-call]
 
 
-def _function(f: Any) -> Function:
+def _function(f: Any, ranges: Sequence[tuple[int, int] | None]) -> Function:
+    """ranges: what metadata promise of its results, in their order."""
     arguments, blocks = list(f.arguments), list(f.blocks)
     instructions = [list(b.instructions) for b in blocks]
     values = [*arguments, *(i for many in instructions for i in many)]
     numbers = {v: Local(k) for k, v in enumerate(values)} | {b: Label(k) for k, b in enumerate(blocks)}
-    parsed_blocks = tuple(tuple(_instruction(i, numbers) for i in many) for many in instructions)
+    left = list(ranges[::-1]) if len(ranges) == sum(map(_is_promised, values[len(arguments) :])) else []
+    promised = {i: left.pop() for i in values[len(arguments) :] if left and _is_promised(i)}
+    parsed_blocks = tuple(tuple(_instruction(i, numbers, promised.get(i)) for i in many) for many in instructions)
     return Function(f.name, tuple(range(len(arguments))), parsed_blocks, _ordered(parsed_blocks))
 
 
-def _instruction(i: Any, numbers: Mapping[Any, Any]) -> Instruction:
+def _is_promised(i: Any) -> bool:
+    return _PROMISE.search(str(i)) is not None
+
+
+def _instruction(i: Any, numbers: Mapping[Any, Any], promised: tuple[int, int] | None) -> Instruction:
     text = str(i).strip()
     head = text.split("=", 1)[1] if i.type.name != "void" and "=" in text else text
     words = head.split("(")[0].split(",")[0].split()
@@ -169,7 +194,7 @@ def _instruction(i: Any, numbers: Mapping[Any, Any]) -> Instruction:
             raise Unsupported(f"LLVM's {i.opcode} {min(unknown)}")
     operands = tuple(_operand(o, numbers) for o in i.operands)
     blocks = tuple(numbers[b].block for b in i.incoming_blocks) if i.opcode == "phi" else ()
-    return Instruction(numbers[i].number, i.opcode, str(i.type), operands, text, flags, blocks)
+    return Instruction(numbers[i].number, i.opcode, str(i.type), operands, text, flags, blocks, promised)
 
 
 def _operand(o: Any, numbers: Mapping[Any, Any]) -> Any:
@@ -196,11 +221,19 @@ def vector_of(kind: str) -> tuple[int, str] | None:
     return (int(match[1]), match[2]) if match else None
 
 
+def struct_of(kind: str) -> list[str] | None:
+    """The types of a structure of integers."""
+    match = re.fullmatch(r"\{ (i\d+(?:, i\d+)*) \}", kind)
+    return match[1].split(", ") if match else None
+
+
 def constant(text: str) -> Any:
     """A constant from its text, with its type; the text itself if it is none that is known."""
     kind, _, rest = _split(text)
     if (shape := vector_of(kind)) is not None:
         return _vector(rest, *shape)
+    if (parts := struct_of(kind)) is not None:
+        return _struct(rest, parts)
     if kind == "ptr":
         return NULL if rest in ("null", "poison", "undef") else text
     if not re.fullmatch(r"i\d+", kind):
@@ -214,8 +247,8 @@ def constant(text: str) -> Any:
 
 def _split(text: str) -> tuple[str, str, str]:
     """Type and value."""
-    if text.startswith("<"):
-        end = text.index(">") + 1
+    if text[:1] in ("<", "{"):
+        end = text.index(">" if text[0] == "<" else "}") + 1
         return text[:end], " ", text[end:].strip()
     return text.partition(" ")
 
@@ -227,6 +260,12 @@ def _vector(text: str, count: int, kind: str) -> Any:
     if text.startswith("splat"):
         return (constant(text[text.index("(") + 1 : -1]),) * count
     return tuple(constant(part.strip()) for part in text[1:-1].split(","))
+
+
+def _struct(text: str, kinds: Sequence[str]) -> list[Any]:
+    if text in ("poison", "undef", "zeroinitializer"):
+        return [constant(f"{kind} {text}") for kind in kinds]
+    return [constant(part.strip()) for part in text[1:-1].split(",")]
 
 
 # -- order -------------------------------------------------------------------------------------------------------------

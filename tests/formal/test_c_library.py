@@ -4,62 +4,103 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from formal import c_library
-from formal.c_functions import CFunction, compiled, library_of, run
-from formal.c_library import command, prove_all, shown
+from formal.c_digests import core_digest
+from formal.c_functions import CFunction, c_policy, compiled, library_of, run
+from formal.c_library import Task, command, prove_all, shown
+from formal.c_record import Proved, read_record, table, write_record
+from softfloat_ref.export.library.functions import FunctionWriter
 from softfloat_ref.proof.engine import Tactics, Verdict
 from softfloat_ref.proof.prove import Proof, prove
-from softfloat_ref.units import OperationUnit
+from softfloat_ref.proof.question import Counterexample
 
 needs_clang = pytest.mark.skipif(not shutil.which("clang"), reason="needs clang")
 
+# A function of each kind, in each rounding, under policies that differ in each field of the core's formats.
 PROVED = [
-    ("fp4_e2m1", "add", {}),
-    ("fp4_e2m1", "sub", {"rounding": "rdn"}),
-    ("fp4_e2m1", "fma", {"rounding": "rup"}),
-    ("fp6_e3m2", "div", {"rounding": "rna", "tininess": "before"}),
-    ("fp6_e2m3", "sqrt", {"rounding": "rto"}),
-    ("fp8_e5m2", "mul", {"rounding": "rtz", "tininess": "before"}),
-    ("fp8_e4m3", "convert", {}),
-    ("bf16", "convert", {"tininess": "before"}),
+    Task("fp4_e2m1", "add"),
+    Task("fp4_e2m1", "sub", "rdn"),
+    Task("fp4_e2m1", "fma", "rup"),
+    Task("fp6_e3m2", "div", "rna", "before"),
+    Task("fp6_e2m3", "sqrt", "rto"),
+    Task("fp8_e5m2", "mul", "rtz", "before"),
+    Task("fp8_e4m3", "from_fp32"),
+    Task("bf16", "from_fp32", "rne", "before"),
+    Task("fp8_e4m3", "to_fp64", "rdn"),
+    Task("fp8_e4m3", "lt"),
+    Task("fp8_e5m2", "eq_signaling"),
+    Task("fp6_e2m3", "round_to_integral", "rdn"),
+    Task("fp8_e5m2", "round_to_integral_exact", "rup"),
+    Task("fp8_e4m3", "to_i32", "rna"),
+    Task("fp8_e5m2", "from_u64", "rup"),
+    Task("fp8_e4m3", "mul", "rup", "after", "ieee,overflow=sat-none"),
+    Task("fp8_e5m2", "mul", "rne", "after", "tpu-bf16"),
+    Task("fp8_e5m2", "mul", "rne", "before", "ARM-VFPv2"),
+    Task("fp8_e5m2", "to_i64", "rne", "after", "8086-SSE"),
 ]
 # A constant of each step: file, text, another one, the operation and format in which it matters.
 PLANTED = {
-    "tie": ("core_round.h", "sig + (half - 1)", "sig + half", "add", "fp8_e5m2"),
-    "exponent of a sum": ("core_arithmetic.h", "e + 1, sum", "e + 2, sum", "add", "fp4_e2m1"),
-    "exponent of a product": ("core_arithmetic.h", "- f.bias + 1 - (I)up", "- f.bias - (I)up", "mul", "fp4_e2m1"),
-    "place of a quotient": ("core_divide.h", "TOP - f.mantissa - 3;", "TOP - f.mantissa - 4;", "div", "fp8_e5m2"),
-    "table of roots": ("core_wide.h", "{\n    128, 129", "{\n    120, 129", "sqrt", "fp8_e5m2"),
-    "flag of a tiny result": ("core_round.h", "(inexact & tiny) << 1", "(inexact & tiny) << 2", "mul", "fp8_e4m3"),
-    "first subnormal exponent": ("core_round.h", "& (LESS(e, 0)", "& (LESS(e, 1)", "mul", "fp8_e5m2"),
-    "flag of a pole": ("core_divide.h", "(pole & (inf ^ 1)) << 3", "(pole & (inf ^ 1)) << 4", "div", "fp8_e5m2"),
-    "largest number": ("core_library.h", "(0x7e), UINT64_C(0x0)", "(0x7d), UINT64_C(0x0)", "convert", "fp8_e4m3"),
+    "tie": ("core_round.h", "sig + (half - 1)", "sig + half", Task("fp8_e5m2", "add")),
+    "exponent of a sum": ("core_arithmetic.h", "e + 1, sum", "e + 2, sum", Task("fp4_e2m1", "add")),
+    "exponent of a product": (
+        "core_arithmetic.h", "- f.bias + 1 - (I)up", "- f.bias - (I)up", Task("fp4_e2m1", "mul"),
+    ),
+    "place of a quotient": (
+        "core_divide.h", "TOP - f.mantissa - 3;", "TOP - f.mantissa - 4;", Task("fp8_e5m2", "div"),
+    ),
+    "table of roots": ("core_wide.h", "{\n    128, 129", "{\n    120, 129", Task("fp8_e5m2", "sqrt")),
+    "flag of a tiny result": (
+        "core_round.h", "(inexact & tiny) << 1", "(inexact & tiny) << 2", Task("fp8_e4m3", "mul"),
+    ),
+    "first subnormal exponent": ("core_round.h", "& (LESS(e, 0)", "& (LESS(e, 1)", Task("fp8_e5m2", "mul")),
+    "flag of a pole": (
+        "core_divide.h", "(pole & (inf ^ 1)) << 3", "(pole & (inf ^ 1)) << 4", Task("fp8_e5m2", "div"),
+    ),
+    "largest number": (
+        "core_library.h", "(0x7e), UINT64_C(0x0)", "(0x7d), UINT64_C(0x0)", Task("fp8_e4m3", "from_fp32"),
+    ),
+    "order": ("core_convert.h", "N(order)(a, f) <= N", "N(order)(a, f) < N", Task("fp8_e4m3", "le")),
+    "inexact that is not wanted": (
+        "core_integers.h", "inexact & exact", "inexact & (exact | 1)", Task("fp8_e4m3", "to_i32"),
+    ),
+    "flags before": (
+        "core_library.h", "|= (uint_fast8_t)r.flags; \\\n        z.v", "= (uint_fast8_t)r.flags; \\\n        z.v",
+        Task("fp8_e4m3", "mul"),
+    ),
+    "rounding of the state": (
+        "core_library.h", "call, softfloat_roundingMode)", "call, CORE_RUP)", Task("fp8_e4m3", "mul", "rdn"),
+    ),
+    "tininess of the state": (
+        "core_library.h", "== softfloat_tininess_before", "!= softfloat_tininess_before", Task("fp8_e5m2", "mul"),
+    ),
 }  # fmt: skip
 
 
-def unit_of(fmt: str, op: str, **policy: str) -> OperationUnit:
-    return OperationUnit.make(op, "fp32", fmt, policy) if op == "convert" else OperationUnit.make(op, fmt, None, policy)
-
-
-def proof_of(unit: OperationUnit, file: str = "", text: str = "", other: str = "") -> Proof:
+def proof_of(task: Task, file: str = "", text: str = "", other: str = "") -> Proof:
     """Of a library in which a text is another one."""
-    files = library_of(unit)
+    return prove(CFunction(task.unit, compiled(task.unit, c_policy(task.policy), changed(task, file, text, other))),
+                 "auto", Tactics(60.0))  # fmt: skip
+
+
+def changed(task: Task, file: str = "", text: str = "", other: str = "") -> dict[str, str]:
+    files = library_of(task.unit, c_policy(task.policy))
     if file:
         assert files[file].count(text) == 1
         files[file] = files[file].replace(text, other)
-    return prove(CFunction(unit, compiled(unit, files)), "auto", Tactics(60.0))
+    return files
 
 
 @needs_clang
 @pytest.mark.full
 @pytest.mark.extra("bitwuzla")
-@pytest.mark.parametrize(("fmt", "op", "policy"), PROVED)
-def test_functions_are_proved(fmt: str, op: str, policy: dict[str, str]) -> None:
-    assert proof_of(unit_of(fmt, op, **policy)).verdict == "proved"
+@pytest.mark.parametrize("task", PROVED, ids=str)
+def test_functions_are_proved(task: Task) -> None:
+    assert proof_of(task).verdict == "proved"
 
 
 @needs_clang
@@ -67,13 +108,24 @@ def test_functions_are_proved(fmt: str, op: str, policy: dict[str, str]) -> None
 @pytest.mark.extra("bitwuzla")
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_wrong_constant_is_found(name: str) -> None:
-    file, text, other, op, fmt = PLANTED[name]
-    unit = unit_of(fmt, op)
-    found = proof_of(unit, file, text, other).counterexample
+    file, text, other, task = PLANTED[name]
+    found = proof_of(task, file, text, other).counterexample
     assert found is not None
-    assert found.expected == unit.answer(found.inputs) != found.got
-    assert run(compiled(unit), found.inputs) == found.expected
-    assert f"expected {found.expected[0]:#x}, flags {found.expected[1]:#04x}" in shown(unit, found)
+    assert found.expected != found.got
+    right = CFunction(task.unit, compiled(task.unit, c_policy(task.policy)))
+    assert run(right.text, right.values(found.inputs, found.others)) == found.expected
+    assert found.expected[0] == task.unit.answer(found.inputs)[0]
+    assert f"expected {found.expected[0]:#x}, flags {found.expected[1]:#04x}" in shown(task.unit, found)
+
+
+@needs_clang
+@pytest.mark.full
+@pytest.mark.extra("bitwuzla")
+def test_bits_above_a_code_that_count_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FunctionWriter, "_code", lambda writer, name: f"{name}.v")
+    found = proof_of(Task("tf32", "round_to_integral", "rne", "after", "x86-sse")).counterexample
+    assert found is not None
+    assert any(x & 0xF for name, x in found.others.items() if name.startswith("bits above"))
 
 
 @needs_clang
@@ -82,9 +134,86 @@ def test_a_wrong_constant_is_found(name: str) -> None:
 def test_what_is_undefined_in_c_is_found() -> None:
     """A shift by more bits than there are, the result of which the processor's may be by chance."""
     limit = "d = d > CORE_BITS - 1 ? CORE_BITS - 1 : d;"
-    found = proof_of(unit_of("fp8_e5m2", "fma"), "core_round.h", limit, "").counterexample
+    found = proof_of(Task("fp8_e5m2", "fma"), "core_round.h", limit, "").counterexample
     assert found is not None
     assert found.said == "what it does is undefined in C"
+
+
+# -- digests and the record --------------------------------------------------------------------------------------------
+
+
+def digest(task: Task, file: str = "", text: str = "", other: str = "") -> str:
+    return core_digest(task.unit, c_policy(task.policy), changed(task, file, text, other))
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_change_of_what_a_function_reaches_is_another_digest(name: str) -> None:
+    file, text, other, task = PLANTED[name]
+    assert digest(task, file, text, other) != digest(task)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "other"),
+    [
+        ("core_divide.h", "TOP - f.mantissa - 3;", "TOP - f.mantissa - 4;"),
+        ("core_arithmetic.h", "- f.bias + 1 - (I)up", "- f.bias - (I)up"),
+        ("core_convert.h", "N(order)(a, f) <= N", "N(order)(a, f) < N"),
+        ("core.h", '#include "core_integers.h"', '#include "core_integers.h"\n#include "core_more.h"'),
+        ("core_round.h", "x / 2^d, with", "x / 2^d with"),
+        ("core_round.h", "typedef struct {\n    W code, flags;", "typedef   struct { W code, flags;"),
+    ],
+)
+def test_a_change_elsewhere_is_not(file: str, text: str, other: str) -> None:
+    task = Task("fp8_e5m2", "add")
+    assert digest(task, file, text, other) == digest(task)
+
+
+def test_digests_are_of_formats_policies_and_operations() -> None:
+    tasks = [
+        Task(fmt, op, "rne", "after", policy)
+        for fmt in ("fp8_e5m2", "fp8_e4m3")
+        for op in ("add", "sub", "to_i32")
+        for policy in ("ieee", "arm", "ieee,flush_outputs=on")
+    ]
+    assert len({digest(task) for task in tasks}) == len(tasks)
+    assert digest(Task("fp8_e5m2", "add", "rdn")) == digest(Task("fp8_e5m2", "add"))
+
+
+def test_the_record_is_of_functions_that_are_there() -> None:
+    rows = read_record()
+    assert len({row[:-2] for row in rows}) == len(rows) > 300
+    for row in {row[:2]: row for row in rows}.values():
+        assert Task(*row[:5]).unit
+
+
+@needs_clang
+@pytest.mark.full
+@pytest.mark.extra("bitwuzla")
+def test_a_sample_of_the_record_is_proved_again() -> None:
+    """Of what took less than a second, each fiftieth."""
+    rows = [row for row in read_record() if row.seconds < 1][::50]
+    assert [proof_of(Task(*row[:5])).verdict for row in rows] == ["proved"] * len(rows)
+
+
+def test_record(tmp_path: Path) -> None:
+    file = tmp_path / "record.csv"
+    rows = [
+        Proved("fp16", "add", "rtz", "after", "ieee", "0123", 4.0),
+        Proved("fp16", "mul", "rne", "after", "ieee", "4567", 0.9),
+        Proved("fp16", "add", "rne", "after", "ieee", "0123", 7.5),
+        Proved("fp16", "add", "rtz", "after", "ieee", "0123", 5.0),
+        Proved("fp16", "add", "rne", "before", "ieee", "89ab", 9.0),
+    ]
+    for row in rows:
+        write_record(row, file)
+    assert sorted(read_record(file)) == sorted([rows[1], *rows[2:]])
+    assert list(table(read_record(file), lambda row: "4567" if row.operation == "mul" else "0123")) == [
+        "fp16, ieee, tininess after",
+        "  rne, rtz: add 7.5",
+        "  rne: mul",
+        "fp16, ieee, tininess before",
+        "  rne: add not since",
+    ]
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -93,26 +222,37 @@ def test_what_is_undefined_in_c_is_found() -> None:
 @pytest.mark.parametrize(
     ("verdicts", "code", "row", "summary"),
     [
-        (("proved", "proved"), 0, "fp4_e2m1        add             1.5        1.5", "2 proved"),
-        (("undecided", "proved"), 3, "fp4_e2m1        add       undecided        1.5", "1 proved, 1 undecided"),
-        (("proved", "counterexample"), 1, "fp4_e2m1        add             1.5      WRONG", "1 proved, 1 WRONG"),
+        (("proved", "proved"), 0, ["1.5", "1.5"], "2 proved"),
+        (("undecided", "proved"), 3, ["undecided", "1.5"], "1 proved, 1 undecided"),
+        (("proved", "counterexample"), 1, ["1.5", "WRONG"], "1 proved, 1 WRONG"),
     ],
 )
 def test_table(
     verdicts: Sequence[Verdict],
     code: int,
-    row: str,
+    row: list[str],
     summary: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
-    results = iter(verdicts)
+    results, recorded = iter(verdicts), []
     monkeypatch.setattr(c_library, "compiler", lambda: "clang")
-    monkeypatch.setattr(c_library, "decide", lambda task: c_library._Result(next(results), 1.5))
-    assert prove_all([("fp4_e2m1", "add")], ["rne", "rdn"], "after", 1.0, jobs=1) == code
-    _, columns, *lines = capsys.readouterr().out.splitlines()
+    monkeypatch.setattr(c_library, "decide", lambda task, limit_s: c_library._Result(next(results), 1.5))
+    monkeypatch.setattr(c_library, "write_record", recorded.append)
+    tasks = [Task("fp4_e2m1", "add", "rne"), Task("fp4_e2m1", "add", "rdn")]
+    assert prove_all([tasks], 1.0, jobs=1, record=True) == code
+    _, columns, line, last = capsys.readouterr().out.splitlines()
     assert columns.split() == ["rne", "rdn"]
-    assert lines == [row, summary]
+    assert line.split() == ["fp4_e2m1", "add", *row]
+    assert last == summary
+    assert [r[:3] for r in recorded] == [t[:3] for t, v in zip(tasks, verdicts, strict=True) if v == "proved"]
+
+
+def test_a_counterexample_has_what_else_counts() -> None:
+    found = Counterexample((0x3C, 1), (0x3D, 1), (0x3C, 3), {"raised": 2, "exact": 0})
+    assert shown(Task("fp8_e4m3", "add").unit, found) == (
+        "a = 0x3c, b = 0x01, raised = 0x2: C gives 0x3c, flags 0x03; expected 0x3d, flags 0x01"
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,8 +261,10 @@ def test_table(
         (["fp8"], "unknown format 'fp8'"),
         (["fp8_e4m3", "ad"], "unknown operation 'ad'; did you mean add?"),
         (["fp8_e4m3", "add", "--rounding", "rnx"], "unknown rounding 'rnx'"),
-        (["fp32", "convert"], "from fp32 to another format"),
-        (["fp64", "add"], "only results of up to 32 bits are proved"),
+        (["fp32", "from_fp32"], "from_fp32: a conversion is from one format to another"),
+        (["fp32", "to_i16"], "unknown integer format 'i16'"),
+        (["fp32", "add", "--policy", "p3109"], "the special cases of P3109 are not in the library"),
+        (["fp128", "add"], "only results of up to 64 bits are proved"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], message: str) -> None:

@@ -13,7 +13,7 @@ from llvmlite import binding
 from numba import njit
 
 from formal import llvm, llvm_source
-from formal.llvm import Ran, Symbols, ran, run
+from formal.llvm import Ran, Symbols, answers, ran, run
 from formal.llvm_source import parsed
 from softfloat_ref.symbolic.build import concat, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported
@@ -383,3 +383,108 @@ def test_loops_over_symbols() -> None:
         out = np.zeros(1, np.int64)
         _helped(x, out)
         assert work(dict(zip(names, x.tolist(), strict=True))) == [int(out[0]) & ((1 << 64) - 1), 0]
+
+
+# -- functions that leave words, and what clang makes ------------------------------------------------------------------
+
+
+def left(body: str, *more: str) -> Callable[[dict[str, int]], list[int]]:
+    """The two words that a function of a byte leaves at %out, and whether it is broken."""
+    head = "define void @f(i64 %x, ptr %out) {\n%a = trunc i64 %x to i8"
+    own = "\n".join([*more, head, body, "ret void", "}", ""])
+    result = answers(parsed(own, "f"), 2, zext(var("a", 8), 64))
+    return evaluator([*result.arrays[0], result.broken])
+
+
+STORED = "store i64 %u, ptr %out\n%q = getelementptr i64, ptr %out, i64 1\nstore i64 %v, ptr %q"
+STATE = "@state = dso_local local_unnamed_addr global i8 3, align 1"
+
+
+def test_words_that_are_left() -> None:
+    run = left(f"%u = zext i8 %a to i64\n%v = add i64 %u, 1\n{STORED}")
+    assert run({"a": 7}) == [7, 8, 0]
+
+
+def test_a_word_that_is_not_left_is_seen() -> None:
+    run = left("%u = zext i8 %a to i64\nstore i64 %u, ptr %out")
+    assert run({"a": 7})[2] == 1
+    run = left(f"""%u = zext i8 %a to i64
+%c = icmp eq i8 %a, 9
+br i1 %c, label %one, label %end
+one:
+{STORED.replace("%v", "%u")}
+br label %end
+end:""")
+    assert [run({"a": a})[2] for a in (8, 9)] == [1, 0]
+
+
+def test_variables_are_unknown_before_something_is_stored() -> None:
+    body = "%s = load i8, ptr @state\n%u = zext i8 %s to i64\n%v = zext i8 %a to i64"
+    run = left(f"{body}\n{STORED}", STATE)
+    assert run({"a": 3})[2] == 1
+    run = left(f"store i8 %a, ptr @state\n{body}\n{STORED}", STATE)
+    assert run({"a": 5}) == [5, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("%s = load volatile i8, ptr @state", "LLVM's load of memory that others change"),
+        ("store volatile i8 %a, ptr @state", "LLVM's store of memory that others change"),
+        ("%s = load atomic i8, ptr @state monotonic, align 1", "LLVM's load of memory that others change"),
+        ("%s = load i8, ptr @elsewhere", "belongs to no argument"),
+    ],
+)
+def test_variables_that_others_change_are_refused(body: str, message: str) -> None:
+    with pytest.raises(Unsupported, match=message):
+        left(body, STATE, "@elsewhere = thread_local global i8 3")
+
+
+PAIR = """define internal { i64, i64 } @pair(i8 %a) {
+%c = icmp ult i8 %a, 9
+br i1 %c, label %one, label %end
+one:
+%u = zext i8 %a to i64
+%p = insertvalue { i64, i64 } { i64 undef, i64 5 }, i64 %u, 0
+br label %end
+end:
+%r = phi { i64, i64 } [ %p, %one ], [ zeroinitializer, %0 ]
+ret { i64, i64 } %r
+}"""
+
+
+def test_structures() -> None:
+    body = """%p = call { i64, i64 } @pair(i8 %a)
+%u = extractvalue { i64, i64 } %p, 0
+%v = extractvalue { i64, i64 } %p, 1"""
+    run = left(f"{body}\n{STORED}", PAIR)
+    assert [run({"a": a}) for a in (0, 8, 9)] == [[0, 5, 0], [8, 5, 0], [0, 0, 0]]
+    run = left(f"{body}\n{STORED}", PAIR.replace("%u, 0", "%u, 1"))
+    assert run({"a": 8})[1:] == [8, 1]  # the other one is undefined
+
+
+def test_ranges_are_those_of_the_function() -> None:
+    """In the text of an instruction, a node has another number than in that of the module."""
+    other = """declare i8 @llvm.ctlz.i8(i8, i1)
+define internal i8 @other(i8 %a) {
+%x = call i8 @llvm.ctlz.i8(i8 %a, i1 false), !range !0
+ret i8 %x
+}
+define internal i8 @more(i8 %a) {
+%x = call i8 @llvm.ctlz.i8(i8 %a, i1 false), !range !1
+ret i8 %x
+}
+!named = !{!2, !3}
+!0 = !{i8 0, i8 3}
+!1 = !{i8 0, i8 5}
+!2 = !{i8 0, i8 7}
+!3 = !{i8 0, i8 9}"""
+    for name, limit in (("other", 3), ("more", 5)):
+        run = left(f"%s = call i8 @{name}(i8 %a)\n%u = zext i8 %s to i64\n%v = add i64 %u, 0\n{STORED}", other)
+        assert [run({"a": a})[2] for a in range(1, 256)] == [int(8 - a.bit_length() >= limit) for a in range(1, 256)]
+
+
+def test_the_range_of_a_call_is_seen() -> None:
+    own = "define internal i8 @same(i8 %a) {\nret i8 %a\n}\n!0 = !{i8 2, i8 9}"
+    run = left(f"%s = call i8 @same(i8 %a), !range !0\n%u = zext i8 %s to i64\n%v = add i64 %u, 0\n{STORED}", own)
+    assert [run({"a": a})[2] for a in (1, 2, 8, 9)] == [1, 0, 0, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from collections.abc import Sequence
@@ -35,6 +36,21 @@ CORE_FILES: Final = (
 )
 
 
+_LICENCE: Final = "/* SPDX-License-Identifier: 0BSD\n"
+_PROVED: Final = " * Core {} of softfloat-ref; what is proved of it: python -m tests.formal.c_library --table\n *\n"
+
+
+def core_hash() -> str:
+    """The beginning of SHA-256 of the core's sources, in the order of their names."""
+    texts = [read_text(CORE / file, limits.SOURCE) for file in sorted(CORE_FILES)]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
+
+
+def _core_text(file: str) -> str:
+    """A file of the core, with the name of the proof that it stands on."""
+    return read_text(CORE / file, limits.SOURCE).replace(_LICENCE, _LICENCE + _PROVED.format(core_hash()), 1)
+
+
 def library_files(
     formats: Sequence[Format | BlockFormat], policy: LibraryPolicy, prefix: str = "", profile: str | None = None
 ) -> dict[str, str]:
@@ -51,9 +67,7 @@ def library_files(
         texts.header_name: texts.header(),
         f"{name}.hpp": cpp_header(own, prefix, texts.header_name),
     }
-    inside = {file: read_text(CORE / file, limits.SOURCE) for file in CORE_FILES} | {
-        "core_library.h": texts.internals()
-    }
+    inside = {file: _core_text(file) for file in CORE_FILES} | {"core_library.h": texts.internals()}
     sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
     sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
     test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}
