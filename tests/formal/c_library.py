@@ -76,12 +76,13 @@ def decide(task: _Task) -> _Result:
     return _Result(proof.verdict, time.process_time() - begin, note)
 
 
-def shown(unit: OperationUnit, found: Counterexample) -> str:
+def shown(unit: OperationUnit, counterexample: Counterexample) -> str:
     """A counterexample in a line: inputs, and both answers."""
-    names = zip(unit.inputs, found.inputs, strict=True)
+    names = zip(unit.inputs, counterexample.inputs, strict=True)
     inputs = ", ".join(f"{f.name} = {x:#0{2 + (f.width + 3) // 4}x}" for f, x in names)
-    answers = [f"{code:#x}, flags {flags:#04x}" for code, flags in (found.got, found.expected)]
-    return f"{inputs}: C gives {answers[0]}; expected {answers[1]}{f' ({found.said})' if found.said else ''}"
+    answers = [f"{code:#x}, flags {flags:#04x}" for code, flags in (counterexample.got, counterexample.expected)]
+    reason = f" ({counterexample.said})" if counterexample.said else ""
+    return f"{inputs}: C gives {answers[0]}; expected {answers[1]}{reason}"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

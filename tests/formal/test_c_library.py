@@ -69,11 +69,12 @@ def test_functions_are_proved(fmt: str, op: str, policy: dict[str, str]) -> None
 def test_a_wrong_constant_is_found(name: str) -> None:
     file, text, other, op, fmt = PLANTED[name]
     unit = unit_of(fmt, op)
-    found = proof_of(unit, file, text, other).counterexample
-    assert found is not None
-    assert found.expected == unit.answer(found.inputs) != found.got
-    assert run(compiled(unit), found.inputs) == found.expected
-    assert f"expected {found.expected[0]:#x}, flags {found.expected[1]:#04x}" in shown(unit, found)
+    counterexample = proof_of(unit, file, text, other).counterexample
+    assert counterexample is not None
+    assert counterexample.expected == unit.answer(counterexample.inputs) != counterexample.got
+    assert run(compiled(unit), counterexample.inputs) == counterexample.expected
+    code, flags = counterexample.expected
+    assert f"expected {code:#x}, flags {flags:#04x}" in shown(unit, counterexample)
 
 
 @needs_clang
@@ -82,9 +83,9 @@ def test_a_wrong_constant_is_found(name: str) -> None:
 def test_what_is_undefined_in_c_is_found() -> None:
     """A shift by more bits than there are, the result of which the processor's may be by chance."""
     limit = "d = d > CORE_BITS - 1 ? CORE_BITS - 1 : d;"
-    found = proof_of(unit_of("fp8_e5m2", "fma"), "core_round.h", limit, "").counterexample
-    assert found is not None
-    assert found.said == "what it does is undefined in C"
+    counterexample = proof_of(unit_of("fp8_e5m2", "fma"), "core_round.h", limit, "").counterexample
+    assert counterexample is not None
+    assert counterexample.said == "what it does is undefined in C"
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
