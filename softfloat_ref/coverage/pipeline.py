@@ -112,8 +112,8 @@ def _rounding(s: PipelineStep, case: PartCase) -> Iterator[Cell]:
         return
     value, _, _ = exactly_evaluated(PLAIN, setting(unit.signature, unit.policy), case.inputs)
     if value.is_finite and value.significand:
-        sign, kept, guard, sticky = intermediate_fields(value, target(s.out, unit.policy))
-        yield s.name, "round", sign, kept & 1, guard >> unit.policy.random_count, sticky
+        sign, truncated, guard, sticky = intermediate_fields(value, target(s.out, unit.policy))
+        yield s.name, "round", sign, truncated & 1, guard >> unit.policy.random_count, sticky
 
 
 def _by_class(where: PipelineSetting) -> Iterator[Line]:

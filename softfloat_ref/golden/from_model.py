@@ -101,8 +101,8 @@ def _names(unit: Unit) -> tuple[str, ...]:
 def _operand(unit: Unit, place: str) -> _Operand:
     """The tensor of FIELD=FILE::TENSOR. Raises Error."""
     names = _names(unit)
-    start, given, rest = place.partition("=")
-    field, path = (start, rest) if given and start in names else (names[0], place)
+    start, equals, rest = place.partition("=")
+    field, path = (start, rest) if equals and start in names else (names[0], place)
     file, separator, name = path.rpartition(SEPARATOR) if SEPARATOR in path else (path, "", "")
     members = tensors(file)
     if not separator and len(members) == 1:

@@ -76,14 +76,14 @@ class _Steps:
 
     def __init__(self, design: BoundDesign) -> None:
         self.design, self.machine, self.ports = design, design.machine, design.ports
-        kept = kept_contents(self.machine, self.ports, after_reset(self.machine, self.ports).contents)
-        self.kept = {self.machine.registers[name]: t for name, t in kept.items()}
+        fixed = kept_contents(self.machine, self.ports, after_reset(self.machine, self.ports).contents)
+        self.fixed = {self.machine.registers[name]: t for name, t in fixed.items()}
 
     def cycle(self, name: str, enabled: bool) -> tuple[Nets, Nets]:
         """The outputs, and the next contents of registers, as terms of their contents. name: the end of variables'."""
         signals = paused_signals(self.ports, self.design.driven, name)
         signals |= {"enable": const(enabled, 1)}
-        by = dict(self.kept)
+        by = dict(self.fixed)
         for own, v in self.machine.inputs.items():
             by[v] = signals[own] if own in signals else var(f"{own}{name}", v.width)
         outputs, nexts = self.machine.outputs, self.machine.nexts

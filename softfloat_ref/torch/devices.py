@@ -109,10 +109,10 @@ def _table(chosen: BlockSetting, device: Any) -> Any:
     return torch.from_numpy(table.view("int32").copy()).to(device)
 
 
-def _second(chosen: BlockSetting, values: Any, given: Any) -> tuple[int, int]:
+def _second(chosen: BlockSetting, values: Any, tensor_scale: Any) -> tuple[int, int]:
     """The tensor's scale: its significand and its exponent."""
-    if given is not None:
-        code = tensor_scale_code(given)
+    if tensor_scale is not None:
+        code = tensor_scale_code(tensor_scale)
     elif chosen.profile.two_levels:
         magnitudes = values.abs().float()
         finite = torch.where(magnitudes.isfinite(), magnitudes, 0.0)

@@ -53,14 +53,14 @@ def rounded(
     at least two bits more than the format."""
     shift = tl.maximum(length(significand) - 1, fmt.emin - exponent) - fmt.mantissa_bits
     right = tl.minimum(tl.maximum(shift, 0), 62)
-    kept = (significand >> right) << tl.maximum(-shift, 0)
+    truncated = (significand >> right) << tl.maximum(-shift, 0)
     rest = significand & ((1 << right) - 1)
     half = (1 << right) >> 1
     guard = ((rest >= half) & (right > 0)).to(tl.int64)
     low = ((rest - guard * half) | sticky) != 0
-    case = negative * 8 + (kept & 1) * 4 + guard * 2 + low.to(tl.int64)
+    case = negative * 8 + (truncated & 1) * 4 + guard * 2 + low.to(tl.int64)
     up = ((tl.zeros_like(case) + fmt.decisions) >> case) & 1
-    code = ((exponent + shift + (fmt.mantissa_bits - fmt.emin)) << fmt.mantissa_bits) + kept + up
+    code = ((exponent + shift + (fmt.mantissa_bits - fmt.emin)) << fmt.mantissa_bits) + truncated + up
     return tl.where(significand > 0, code, 0)
 
 

@@ -162,8 +162,8 @@ class _Maker:
         if not fmt:
             raise Error(f"{d.name} needs a format: one, or {','.join(f'{x}=FORMAT' for x in names[:3])},...")
         if isinstance(fmt, str) and "=" in fmt:
-            given = {k: get_format(v) for k, v in assignments.parse(fmt, f"format {fmt!r}", names).items()}
-            return given, given.get(STEPS) or find_first(given.values())
+            named = {k: get_format(v) for k, v in assignments.parse(fmt, f"format {fmt!r}", names).items()}
+            return named, named.get(STEPS) or find_first(named.values())
         if isinstance(fmt, str | Format):
             return {}, get_format(fmt)
         formats = [get_format(x) for x in fmt]
@@ -220,8 +220,8 @@ class _Maker:
         return self.policy if s.policy is None else get_policy(s.policy)
 
     def _fmt(self, x: str) -> Format:
-        made = self.by_name[x]
-        return made.fmt if isinstance(made, PipelineOperand) else made.out
+        source = self.by_name[x]
+        return source.fmt if isinstance(source, PipelineOperand) else source.out
 
     def _each(self, s: StepDefinition) -> PipelineStep:
         """An operation on every lane."""

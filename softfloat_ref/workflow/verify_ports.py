@@ -62,18 +62,18 @@ def take_draft(run: VerifyRun, drafted: DraftedPortMap) -> None:
 
 def settle(run: VerifyRun, *settings: str) -> None:
     """Give the command that drafts the port map what a simulation found out."""
-    run.found += settings
-    run.recommand("port map", _command(run, run.found))
+    run.draft_settings += settings
+    run.recommand("port map", _command(run, run.draft_settings))
 
 
 def _command(run: VerifyRun, settings: Iterable[str] = ()) -> str:
     """The command that drafts the port map. settings: what simulations found out."""
     request = run.request
     wrapped = ("--wrapper", run.path(WRAPPER)) if run.sources is not request.sources else ()
-    found = [word for line in settings for word in ("--set", line)]
+    options = [word for line in settings for word in ("--set", line)]
     return run.command(
         "vectors ports", "--top", request.module, *request.source_words, "--vectors", run.path("vectors"),
-        *request.draft_words, *found, *wrapped, "-o", run.ports_file,
+        *request.draft_words, *options, *wrapped, "-o", run.ports_file,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ class VerifyRun:
     """A verification, stage by stage. note: called with each stage as it ends; begin: with what begins, in words.
 
     files: what was written into the folder. ports, ports_file: the port map, and as commands name it; draft_text,
-    design, guesses, guesses_sums, enable, not_compared: of its draft; found: settings of a draft that simulations
+    design, guesses, guesses_sums, enable, not_compared: of its draft; draft_settings: those that simulations
     showed; learned: the same in words. reading: what was read; diagnoses: of failures; differences: of the netlist from
     simulations; ended: how a simulation ended that a proof asks for; names: of other units, as a diagnosis has them.
     """
@@ -54,7 +54,7 @@ class VerifyRun:
     design: SourceModule | None = None
     guesses_sums: bool = False
     enable: str = ""
-    found: list[str] = field(default_factory=list)
+    draft_settings: list[str] = field(default_factory=list)
     learned: list[str] = field(default_factory=list)
     names: dict[Unit, str] = field(default_factory=dict)
     sources: Sources = field(init=False)

@@ -138,7 +138,7 @@ def _latency(run: VerifyRun, vectors: Path, ports: PortMap) -> tuple[int | None,
 def _settle_enable(run: VerifyRun, vectors: Path) -> str:
     """Find out whether an input that a draft holds on is a clock enable, which may be off in any cycle; what is wrong
     then, '' if nothing is."""
-    drafted = drafted_ports(run, vectors, settings=(*run.found, run.enable))
+    drafted = drafted_ports(run, vectors, settings=(*run.draft_settings, run.enable))
     assert drafted.ports.enable is not None
     port = drafted.ports.enable.port
     with run.stage("clock enable", f"{port} is off in some cycles") as stage:

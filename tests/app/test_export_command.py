@@ -120,9 +120,9 @@ def test_no_library(args: list[str], message: str, tmp_path: Path) -> None:
 
 def test_a_library_is_a_new_folder(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "lib"
-    said = run(*LIBRARY, str(folder), "--fmt", "fp16,fp8_e4m3", "--prefix", "my_").stderr
+    printed = run(*LIBRARY, str(folder), "--fmt", "fp16,fp8_e4m3", "--prefix", "my_").stderr
     files = {x.name: x.read_text() for x in folder.iterdir()}
-    assert said == f"{folder}: {len(files)} files, for 2 formats\n"
+    assert printed == f"{folder}: {len(files)} files, for 2 formats\n"
     assert {"my_softfloat.h", "my_softfloat.hpp", "f16.c", "f8_e4m3.c", "Makefile", "my_softfloat.pc.in"} < files.keys()
     assert all("SPDX-License-Identifier: 0BSD" in text for name, text in files.items() if name != "LICENSE")
     assert "exists already; give a new or an empty folder" in refused(*LIBRARY, str(folder))

@@ -35,13 +35,13 @@ def test_every_code_comes_back() -> None:
     rng = Random(4)
     codes = [rng.getrandbits(80) for _ in range(200)] + [0, F.sign_bit, F.inf_code + 1, F.inf_code ^ 1 << 63]
     for shape in ((204,), (2, 102), (17, 3, 4)):
-        given = np.array([*codes, None], object)[:-1].reshape(shape)
-        x = to_longdouble(given)
+        shaped = np.array([*codes, None], object)[:-1].reshape(shape)
+        x = to_longdouble(shaped)
         assert x.shape == shape
         assert x.dtype == np.longdouble
-        assert (from_longdouble(x) == given).all()
-        assert (from_longdouble(x.T) == given.T).all()
-        assert (from_longdouble(x[::-1]) == given[::-1]).all()
+        assert (from_longdouble(x) == shaped).all()
+        assert (from_longdouble(x.T) == shaped.T).all()
+        assert (from_longdouble(x[::-1]) == shaped[::-1]).all()
     assert to_longdouble([0x3FFF << 64 | 1 << 63, 1]).tolist()[0] == 1
     assert to_longdouble(np.uint64(1)).shape == ()
     assert from_longdouble(np.zeros((0, 3), np.longdouble)).shape == (0, 3)

@@ -37,14 +37,14 @@ def test_formats_of_an_operation(op: str, fmt: str, out: str | None, pair: str) 
     formats = list(unit.formats)
     formats[i], formats[j] = formats[j], formats[i]
     other = dataclasses.replace(unit, formats=tuple(formats))
-    found = diagnosis(vectors, Faulty(other))
-    assert found.complete
+    result = diagnosis(vectors, Faulty(other))
+    assert result.complete
     name = f"formats of {pair[0]} and {pair[1]} exchanged"
-    assert names(found) == [name]
-    assert found.best[0].hypothesis.unit == other
+    assert names(result) == [name]
+    assert result.best[0].hypothesis.unit == other
     assert (
         f"reads {pair[0]} as {formats[i].name} and {pair[1]} as {formats[j].name}"
-        in found.best[0].hypothesis.description
+        in result.best[0].hypothesis.description
     )
 
 
@@ -60,10 +60,10 @@ def test_ports_of_an_operation(op: str, fmt: str, out: str | None, pair: str) ->
         codes[i], codes[j] = codes[j], codes[i]
         return tuple(vectors.unit.answer(codes))
 
-    found = diagnosis(vectors, device)
-    assert found.complete
+    result = diagnosis(vectors, device)
+    assert result.complete
     kind = "formats" if op in ("mul", "add") or (op == "fma" and pair == "ab") else "ports"
-    assert names(found) == [f"{kind} of {pair[0]} and {pair[1]} exchanged"]
+    assert names(result) == [f"{kind} of {pair[0]} and {pair[1]} exchanged"]
 
 
 DOTS: list[tuple[str, str, dict[str, Any]]] = [
@@ -80,9 +80,9 @@ def test_formats_of_a_dot_product(op: str, fmt: str, options: dict[str, Any]) ->
     vectors = VectorSet(make_unit(op, fmt, **options), 100)
     a, b, *rest = (x.partition("=")[2] for x in fmt.split(","))
     other = make_unit(op, ",".join([f"a={b}", f"b={a}", *(f"c={x}" for x in rest)]), **options)
-    found = diagnosis(vectors, Faulty(other))
-    assert found.complete
-    assert "formats of a and b exchanged" in names(found)
+    result = diagnosis(vectors, Faulty(other))
+    assert result.complete
+    assert "formats of a and b exchanged" in names(result)
 
 
 def test_formats_of_other_widths_are_not_exchanged() -> None:

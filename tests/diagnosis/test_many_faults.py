@@ -66,9 +66,9 @@ STORED: dict[str, Stored] = {
 @pytest.mark.full(keep=2)
 @pytest.mark.parametrize("name", STORED)
 def test_an_end_of_the_range(name: str) -> None:
-    found = diagnosis(MUL, device(UNIT, change=storing(STORED[name])))
-    assert found.complete
-    assert name in names(found)
+    result = diagnosis(MUL, device(UNIT, change=storing(STORED[name])))
+    assert result.complete
+    assert name in names(result)
 
 
 @pytest.mark.full
@@ -93,9 +93,9 @@ def test_exponents_that_wrap_in_formats_of_every_kind(vectors: VectorSet) -> Non
         low = inner.answer(tuple(inputs))[0]
         return (code & fmt.sign_bit | low & fmt.magnitude_mask if flags & 4 else code), flags
 
-    found = diagnosis(vectors, model)
-    assert found.complete
-    assert names(found)[0] == "exponent wraps on overflow, flags kept"
+    result = diagnosis(vectors, model)
+    assert result.complete
+    assert names(result)[0] == "exponent wraps on overflow, flags kept"
 
 
 @pytest.mark.full
@@ -105,9 +105,9 @@ def test_exponents_compared_without_their_sign(name: str, least: int) -> None:
         tiny = x.kind == FINITE and x.significand and exact.top(x) < -14 and rounded(x)[0] < least
         return (x.sign << 15 | 0x7C00, 5) if tiny else (code, flags)
 
-    found = diagnosis(MUL, device(UNIT, change=wrong))
-    assert found.complete
-    assert name in names(found)
+    result = diagnosis(MUL, device(UNIT, change=wrong))
+    assert result.complete
+    assert name in names(result)
 
 
 def as_number(code: int) -> Value:
@@ -132,9 +132,9 @@ def test_special_operands_taken_for_others(name: str) -> None:
     def reader(code: int) -> Value:
         return READ[name](code, decode(code))
 
-    found = diagnosis(MUL, device(UNIT, [reader, reader]))
-    assert found.complete
-    assert f"{name} of every operand" in names(found)
+    result = diagnosis(MUL, device(UNIT, [reader, reader]))
+    assert result.complete
+    assert f"{name} of every operand" in names(result)
 
 
 # -- multipliers in integers -------------------------------------------------------------------------------------------
@@ -178,11 +178,11 @@ def numbers_only(inputs: Inputs) -> Output:
     ],
 )
 def test_a_small_multiplier(model: Callable[[Inputs], Output], faults: set[str]) -> None:
-    found = diagnosis(MUL, model, flags=False)
-    several = found.several.faults if found.several else found.best
+    result = diagnosis(MUL, model, flags=False)
+    several = result.several.faults if result.several else result.best
     named = ", ".join(f.hypothesis.name for f in several)
     assert all(name in named for name in faults)
-    assert 50 * (found.examined - found.explained) <= found.wrong
+    assert 50 * (result.examined - result.explained) <= result.wrong
 
 
 def test_which_classes_are_left_open() -> None:
@@ -194,8 +194,8 @@ def test_which_classes_are_left_open() -> None:
         subnormal = any(0 < x & 0x7FFF < 0x400 for x in inputs)
         return (code ^ (inputs[0] * 40503 ^ inputs[1] * 9973) >> 5 & 0x3F0 if subnormal else code), flags
 
-    found = diagnosis(MUL, model)
-    row = next(x for x in report.lines(found, UNIT) if " by operands: " in x)
+    result = diagnosis(MUL, model)
+    row = next(x for x in report.lines(result, UNIT) if " by operands: " in x)
     assert "none of " in row
     assert "with normal numbers only" in row
     assert " with a subnormal" in row

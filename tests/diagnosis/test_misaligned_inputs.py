@@ -24,7 +24,9 @@ MODES = VectorSet.make("mul", "fp16", 600, roundings="rne,rtz,rup")
 ALL, SIGN, EXPONENT, FRACTION = -1, 0x8000, 0x7C00, 0x3FF
 
 
-def said(vectors: VectorSet, model: Model, masks: dict[int, int], shift: int, only: Callable[..., bool] = any) -> str:
+def diagnosed(
+    vectors: VectorSet, model: Model, masks: dict[int, int], shift: int, only: Callable[..., bool] = any
+) -> str:
     """The diagnosis of a device that takes some bits of some codes from another line. only: for which codes."""
     lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
     width, results = vectors.unit.input_width, len(vectors.unit.result_formats)
@@ -54,7 +56,7 @@ def said(vectors: VectorSet, model: Model, masks: dict[int, int], shift: int, on
     ],
 )
 def test_an_input_of_another_line(vectors: VectorSet, masks: dict[int, int], shift: int, text: str) -> None:
-    first, *rest = said(vectors, expected_model(vectors.unit), masks, shift).splitlines()
+    first, *rest = diagnosed(vectors, expected_model(vectors.unit), masks, shift).splitlines()
     assert f" answers are those with {text}" in first
     assert "where" not in first
     assert not any(line.startswith("diagnosis of") for line in rest)
@@ -67,12 +69,12 @@ def of_numbers(codes: Sequence[int]) -> bool:
 @pytest.mark.full
 def test_only_for_some_operands() -> None:
     """Special cases are answered before the other operand comes."""
-    first = said(MUL, expected_model(MUL.unit), {1: SIGN}, 1, of_numbers).partition("\n")[0]
+    first = diagnosed(MUL, expected_model(MUL.unit), {1: SIGN}, 1, of_numbers).partition("\n")[0]
     assert first.endswith("the sign of operand b of the next line, where every operand is a number other than zero")
 
 
 def test_beside_another_fault() -> None:
-    text = said(MUL, defect(MUL, "sticky dropped, inexact kept"), {1: ALL}, 1)
+    text = diagnosed(MUL, defect(MUL, "sticky dropped, inexact kept"), {1: ALL}, 1)
     assert "answers are those with operand b of the next line" in text.partition("\n")[0]
     assert "diagnosis of the answers to these inputs: the device rounds without a sticky bit" in text
 
@@ -80,4 +82,4 @@ def test_beside_another_fault() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["exponent +1", "sign inverted of b", "bit 15 is 0", "bytes reversed"])
 def test_faults_of_one_line_are_not_taken_for_it(name: str) -> None:
-    assert " of the next line" not in said(MUL, defect(MUL, name), {}, 1)
+    assert " of the next line" not in diagnosed(MUL, defect(MUL, name), {}, 1)

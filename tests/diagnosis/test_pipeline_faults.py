@@ -49,9 +49,9 @@ DEVICES = {
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", DEVICES)
 def test_another_choice_in_a_step_is_named(name: str) -> None:
-    found = diagnosis(VECTORS, Faulty(DEVICES[name]))
-    assert found.complete
-    assert name in names(found)
+    result = diagnosis(VECTORS, Faulty(DEVICES[name]))
+    assert result.complete
+    assert name in names(result)
 
 
 @pytest.mark.full(keep=1)
@@ -66,9 +66,9 @@ def test_another_choice_in_a_step_is_named(name: str) -> None:
     ],
 )
 def test_a_defect_of_a_step_is_named(name: str) -> None:
-    found = diagnosis(VECTORS, defect(VECTORS, name))
-    assert found.complete
-    assert name in names(found)
+    result = diagnosis(VECTORS, defect(VECTORS, name))
+    assert result.complete
+    assert name in names(result)
 
 
 @pytest.mark.full
@@ -77,5 +77,5 @@ def test_another_accumulator_in_a_step_is_named() -> None:
     assert isinstance(stage.unit, DotUnit)
     other = replace(stage.unit, accumulator=get_accumulator("fp32-pairwise"))
     vectors = of_unit(ROW, 40, seed=2)
-    found = diagnosis(vectors, Faulty(ROW.with_stage("y", replace(stage, unit=other))))
-    assert any("fp32-pairwise in step y" in name for name in names(found))
+    result = diagnosis(vectors, Faulty(ROW.with_stage("y", replace(stage, unit=other))))
+    assert any("fp32-pairwise in step y" in name for name in names(result))

@@ -22,11 +22,11 @@ ADD = VectorSet.make("add", "fp8_e4m3", 2000)
 MUL = VectorSet.make("mul", "fp8_e4m3", 1500)
 
 
-def said(vectors: VectorSet, model: Device) -> set[str]:
+def named_faults(vectors: VectorSet, model: Device) -> set[str]:
     """The names of all faults; every case must be explained."""
-    found = diagnosis(vectors, model, flags=False)
-    assert found.explained == found.examined
-    return set(names(found)[:1]) if found.several is None else {f.hypothesis.name for f in found.several.faults}
+    result = diagnosis(vectors, model, flags=False)
+    assert result.explained == result.examined
+    return set(names(result)[:1]) if result.several is None else {f.hypothesis.name for f in result.several.faults}
 
 
 @pytest.mark.full(keep=1)
@@ -46,9 +46,9 @@ def test_a_carry_of_rounding_that_wraps(vectors: VectorSet, flags: bool) -> None
         fits = floor.answer(tuple(inputs))[0] == lowest - 1
         return (lowest, 1) if fits and raised & 16 else (code, raised)
 
-    found = diagnosis(vectors, model, flags=flags)
-    assert found.complete
-    assert names(found)[0] == "integer carry wraps"
+    result = diagnosis(vectors, model, flags=flags)
+    assert result.complete
+    assert names(result)[0] == "integer carry wraps"
 
 
 def converter(overflow: str, up: Callable[[int, int, int], int]) -> Device:
@@ -86,7 +86,7 @@ TINY = {"zero without sign", "FTZ, flags kept"}
     ids=["saturates", "wraps", "limited"],
 )
 def test_a_converter(model: Device, faults: set[str]) -> None:
-    assert said(TO_E4M3, model) == faults
+    assert named_faults(TO_E4M3, model) == faults
 
 
 def adder(guard: int, sticky: bool, up: Callable[[int, int, int], int]) -> Device:
@@ -107,11 +107,11 @@ def adder(guard: int, sticky: bool, up: Callable[[int, int, int], int]) -> Devic
             total, e = total << 1, e - 1
         if e <= 0:
             return 0, 0
-        kept, rest = total >> guard, total & (1 << guard) - 1
+        truncated, rest = total >> guard, total & (1 << guard) - 1
         half = 1 << guard >> 1
-        kept += up(kept & 1, int(rest & half > 0), int(rest & half - 1 > 0)) if guard else 0
-        e, kept = e + (kept >> 4), kept >> (kept >> 4)
-        return s << 7 | min(e << 3 | kept & 7, 0x7E), 0
+        truncated += up(truncated & 1, int(rest & half > 0), int(rest & half - 1 > 0)) if guard else 0
+        e, truncated = e + (truncated >> 4), truncated >> (truncated >> 4)
+        return s << 7 | min(e << 3 | truncated & 7, 0x7E), 0
 
     return model
 
@@ -135,7 +135,7 @@ NO_NAN = "fp8_e4m3 operands as its finite twin"
 )
 def test_an_adder(model: Device, faults: set[str]) -> None:
     """Six faults at most: each by itself, none as a part of some machine's policy."""
-    assert said(ADD, model) == faults
+    assert named_faults(ADD, model) == faults
 
 
 def multiplier(flushes: bool) -> Device:
@@ -160,4 +160,4 @@ def multiplier(flushes: bool) -> Device:
     [(True, "flush_inputs = on"), (False, "subnormals as normal of every operand")],
 )
 def test_a_multiplier(flushes: bool, of_subnormals: str) -> None:
-    assert said(MUL, multiplier(flushes)) == {"rounding = rtz", "exponent wraps", of_subnormals, NO_NAN}
+    assert named_faults(MUL, multiplier(flushes)) == {"rounding = rtz", "exponent wraps", of_subnormals, NO_NAN}

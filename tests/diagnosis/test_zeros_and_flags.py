@@ -34,9 +34,9 @@ def test_signs_of_some_zeros(vectors: VectorSet, inexact: int, name: str) -> Non
         wrong = not code & 0x7FFF and flags & 1 == inexact
         return (SIGNS[name](code >> 15) << 15 if wrong else code), flags
 
-    found = diagnosis(vectors, model)
-    assert found.complete
-    assert names(found) == [f"{'inexact' if inexact else 'exact'} {name}"]
+    result = diagnosis(vectors, model)
+    assert result.complete
+    assert names(result) == [f"{'inexact' if inexact else 'exact'} {name}"]
 
 
 @pytest.mark.full
@@ -53,9 +53,9 @@ def test_inexact_of_discarded_bits_only(vectors: VectorSet) -> None:
             return code, flags & ~1 | int(lossy)
         return code, flags
 
-    found = diagnosis(vectors, device(vectors.unit, change=change))
-    assert found.complete
-    assert "inexact only of discarded bits" in names(found)
+    result = diagnosis(vectors, device(vectors.unit, change=change))
+    assert result.complete
+    assert "inexact only of discarded bits" in names(result)
 
 
 @pytest.mark.full(keep=1)
@@ -73,9 +73,9 @@ def test_bits_lost_by_a_long_shift(vectors: VectorSet, places: int) -> None:
             return x.sign << fmt.width - 1, 0
         return encoder(fmt, vectors.unit.policy)(exact.finite(x.sign, left, x.exponent + drop), 0)
 
-    found = diagnosis(vectors, device(vectors.unit, change=change))
-    assert found.complete
-    assert f"subnormal results cut {places} places below" in names(found)
+    result = diagnosis(vectors, device(vectors.unit, change=change))
+    assert result.complete
+    assert f"subnormal results cut {places} places below" in names(result)
 
 
 @pytest.mark.full
@@ -86,7 +86,7 @@ def test_what_explains_mismatches_by_chance_only_is_not_said() -> None:
         code, flags = MUL.unit.answer(tuple(inputs))
         return code ^ (inputs[0] * 40503 ^ inputs[1] * 9973) >> 5 << 15 & 0x8000, flags
 
-    found = diagnosis(MUL, model)
-    assert not found.findings
-    assert found.several is None
-    assert "only the sign of the result is wrong" in found.facts
+    result = diagnosis(MUL, model)
+    assert not result.findings
+    assert result.several is None
+    assert "only the sign of the result is wrong" in result.facts

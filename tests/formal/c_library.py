@@ -91,14 +91,14 @@ def _decide(task: tuple[Task, float]) -> _Result:
     return decide(*task)
 
 
-def shown(unit: OperationUnit, found: Counterexample) -> str:
+def shown(unit: OperationUnit, counterexample: Counterexample) -> str:
     """A counterexample in a line: inputs, what else it takes, and both answers."""
-    names = zip(unit.inputs, found.inputs, strict=True)
+    names = zip(unit.inputs, counterexample.inputs, strict=True)
     inputs = [f"{f.name} = {x:#0{2 + (f.width + 3) // 4}x}" for f, x in names]
-    inputs += [f"{name} = {x:#x}" for name, x in found.others.items() if x]
-    answers = [f"{code:#x}, flags {flags:#04x}" for code, flags in (found.got, found.expected)]
-    said = f" ({found.said})" if found.said else ""
-    return f"{', '.join(inputs)}: C gives {answers[0]}; expected {answers[1]}{said}"
+    inputs += [f"{name} = {x:#x}" for name, x in counterexample.others.items() if x]
+    answers = [f"{code:#x}, flags {flags:#04x}" for code, flags in (counterexample.got, counterexample.expected)]
+    reason = f" ({counterexample.said})" if counterexample.said else ""
+    return f"{', '.join(inputs)}: C gives {answers[0]}; expected {answers[1]}{reason}"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

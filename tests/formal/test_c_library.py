@@ -109,13 +109,15 @@ def test_functions_are_proved(task: Task) -> None:
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_wrong_constant_is_found(name: str) -> None:
     file, text, other, task = PLANTED[name]
-    found = proof_of(task, file, text, other).counterexample
-    assert found is not None
-    assert found.expected != found.got
+    counterexample = proof_of(task, file, text, other).counterexample
+    assert counterexample is not None
+    assert counterexample.expected != counterexample.got
     right = CFunction(task.unit, compiled(task.unit, c_policy(task.policy)))
-    assert run(right.text, right.values(found.inputs, found.others)) == found.expected
-    assert found.expected[0] == task.unit.answer(found.inputs)[0]
-    assert f"expected {found.expected[0]:#x}, flags {found.expected[1]:#04x}" in shown(task.unit, found)
+    assert run(right.text, right.values(counterexample.inputs, counterexample.others)) == counterexample.expected
+    assert counterexample.expected[0] == task.unit.answer(counterexample.inputs)[0]
+    assert f"expected {counterexample.expected[0]:#x}, flags {counterexample.expected[1]:#04x}" in shown(
+        task.unit, counterexample
+    )
 
 
 @needs_clang
@@ -123,9 +125,9 @@ def test_a_wrong_constant_is_found(name: str) -> None:
 @pytest.mark.extra("bitwuzla")
 def test_bits_above_a_code_that_count_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FunctionWriter, "_code", lambda writer, name: f"{name}.v")
-    found = proof_of(Task("tf32", "round_to_integral", "rne", "after", "x86-sse")).counterexample
-    assert found is not None
-    assert any(x & 0xF for name, x in found.others.items() if name.startswith("bits above"))
+    counterexample = proof_of(Task("tf32", "round_to_integral", "rne", "after", "x86-sse")).counterexample
+    assert counterexample is not None
+    assert any(x & 0xF for name, x in counterexample.others.items() if name.startswith("bits above"))
 
 
 @needs_clang
@@ -134,9 +136,9 @@ def test_bits_above_a_code_that_count_are_found(monkeypatch: pytest.MonkeyPatch)
 def test_what_is_undefined_in_c_is_found() -> None:
     """A shift by more bits than there are, the result of which the processor's may be by chance."""
     limit = "d = d > CORE_BITS - 1 ? CORE_BITS - 1 : d;"
-    found = proof_of(Task("fp8_e5m2", "fma"), "core_round.h", limit, "").counterexample
-    assert found is not None
-    assert found.said == "what it does is undefined in C"
+    counterexample = proof_of(Task("fp8_e5m2", "fma"), "core_round.h", limit, "").counterexample
+    assert counterexample is not None
+    assert counterexample.said == "what it does is undefined in C"
 
 
 # -- digests and the record --------------------------------------------------------------------------------------------

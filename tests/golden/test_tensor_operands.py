@@ -187,10 +187,10 @@ def test_bad_usage(model: str, op: str, options: dict[str, Any], places: list[st
 
 
 def test_the_commands(model: str, tmp_path: Path) -> None:
-    made = here(
+    generated = here(
         "vectors", "generate", "quantize", "--fmt", "mxfp8", "--from", f"{model}::weight", "-o", "q", cwd=tmp_path
     )
-    assert made.returncode == 0
+    assert generated.returncode == 0
     done = here("vectors", "verify", "q", "--from", model, cwd=tmp_path)
     assert done.returncode == 0
     assert "operands compared with layer.npz::weight" in done.stderr

@@ -90,15 +90,15 @@ def test_what_is_wrong_only_without_the_enable_is_refuted(name: str, ports: Mapp
     assert PIPE.count(old) == 1
     body = LATE + PIPE.replace(old, new)
     of = gated(tmp_path, body, ports)
-    found = proof(of)
+    outcome = proof(of)
     if ports is BARE and not seen:  # its valids are not read
-        assert found.verdict == "proved"
+        assert outcome.verdict == "proved"
         return
-    assert found.verdict == "counterexample", found.later and found.later.message
-    assert found.counterexample is not None
-    assert found.later is not None
-    assert "the clock enable is off" in " ".join(found.counterexample.story)
-    assert write_wave(of.design(), found.counterexample, str(tmp_path / "w.vcd"), found.later.steps) > 4
+    assert outcome.verdict == "counterexample", outcome.later and outcome.later.message
+    assert outcome.counterexample is not None
+    assert outcome.later is not None
+    assert "the clock enable is off" in " ".join(outcome.counterexample.story)
+    assert write_wave(of.design(), outcome.counterexample, str(tmp_path / "w.vcd"), outcome.later.steps) > 4
     held = {**ports, "inputs": {**ports["inputs"], "ce": {"value": 1}}}
     del held["enable"]
     assert proof(gated(tmp_path, body, held)).verdict == "proved"
@@ -120,8 +120,8 @@ KEPT = """reg [8:0] one, two, kept; reg on;
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("old", "new"), [("", ""), ("if (on) kept", "kept"), ("on <= ce;", "on <= 1;")])
 def test_a_register_that_keeps_the_result_meanwhile(old: str, new: str, tmp_path: Path) -> None:
-    found = proof(gated(tmp_path, KEPT.replace(old, new) if old else KEPT, BARE))
-    assert found.verdict == ("counterexample" if old else "proved")
+    outcome = proof(gated(tmp_path, KEPT.replace(old, new) if old else KEPT, BARE))
+    assert outcome.verdict == ("counterexample" if old else "proved")
 
 
 @pytest.mark.full
@@ -166,8 +166,8 @@ WITH_READY = {**READY, "enable": {"port": "ce"}}
     ],
 )
 def test_handshakes_with_an_enable(body: str, old: str, new: str, verdict: str, tmp_path: Path) -> None:
-    found = proof(gated(tmp_path, body.replace(old, new) if old else body, WITH_READY))
-    assert found.verdict == verdict, found.later
+    outcome = proof(gated(tmp_path, body.replace(old, new) if old else body, WITH_READY))
+    assert outcome.verdict == verdict, outcome.later
 
 
 # -- what is not decided -----------------------------------------------------------------------------------------------
@@ -179,10 +179,10 @@ def test_what_no_pause_shows_in_time_is_open(tmp_path: Path) -> None:
     rare = "reg [3:0] off; always @(posedge clk) if (rst || ce) off <= 0; else off <= off + (off != 15);\n"
     body = rare + PIPE.replace("if (ce) two <= one;", "if (ce) two <= one; else if (off == 15) two <= 0;")
     of = gated(tmp_path, body, TIMED)
-    found = proof(of)
-    assert (found.verdict, found.later and found.later.about) == ("undecided", "pauses")
-    assert found.later is not None
-    assert found.later.message == "register two may change while ce is off"
+    outcome = proof(of)
+    assert (outcome.verdict, outcome.later and outcome.later.about) == ("undecided", "pauses")
+    assert outcome.later is not None
+    assert outcome.later.message == "register two may change while ce is off"
 
 
 @pytest.mark.full
@@ -221,10 +221,10 @@ endmodule
         "outputs": {"y": "result"},
     }
     source = Lfsr(3, (3, 2), 1, 2, 0)
-    found = prove(
+    outcome = prove(
         Question(ROUNDED, rtl(tmp_path, ROUNDED, text, ports), {"state": "r"}, "", source), "whole", Tactics(20)
     )
-    assert (found.verdict, found.later and found.later.order != "") == (verdict, verdict == "proved")
+    assert (outcome.verdict, outcome.later and outcome.later.order != "") == (verdict, verdict == "proved")
 
 
 # -- with simulators ---------------------------------------------------------------------------------------------------

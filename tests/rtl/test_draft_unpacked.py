@@ -50,8 +50,8 @@ def test_which_output_is_the_whole(beside: str, targeted: bool, tmp_path: Path) 
             outputs_of(ports, tmp_path, targeted)
         assert str(caught.value).startswith(f"result: {name}"), name
         assert "of a number, which m does not pack into a code" in str(caught.value)
-        given = outputs_of(ports, tmp_path, targeted, f"outputs.{name}=result")
-        assert given[name] == "result"
+        outputs = outputs_of(ports, tmp_path, targeted, f"outputs.{name}=result")
+        assert outputs[name] == "result"
 
 
 @pytest.mark.parametrize("targeted", [True, False])

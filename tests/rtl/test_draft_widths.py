@@ -506,9 +506,9 @@ def test_letters_that_contradict_formats(tmp_path: Path) -> None:
     module = design("module m (input [15:0] a_bf16, b_fp16, output [31:0] y); endmodule", "m", tmp_path)
     drafted = draft(module, MIXED)
     assert tomllib.loads(drafted.text)["inputs"] == {"a_bf16": "a", "b_fp16": "b"}
-    said = " ".join(map(str, drafted.guesses))
-    assert "though it says bf16, and a is fp16: are they exchanged?" in said
-    assert "though it says fp16, and b is bf16: are they exchanged?" in said
+    guesses = " ".join(map(str, drafted.guesses))
+    assert "though it says bf16, and a is fp16: are they exchanged?" in guesses
+    assert "though it says fp16, and b is bf16: are they exchanged?" in guesses
     same = design("module m (input [7:0] a_fp8, b_fp8, output [31:0] y); endmodule", "m", tmp_path)
     fp8 = VectorSet.make("mul", "fp8_e4m3", 10, out="fp32")
     assert "exchanged" not in draft(same, fp8).text

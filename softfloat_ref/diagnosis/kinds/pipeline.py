@@ -120,13 +120,13 @@ def _of_stage(unit: PipelineUnit, stage: PipelineStep) -> Iterator[Near]:
     for name in _FORMATS if not stage.out.is_integer else ():
         fmt = get_format(name)
         if fmt != stage.out and stage is not unit.last:
-            made = lambda fmt=fmt: with_format(unit, stage.name, fmt)  # noqa: E731
-            yield f"step {stage.name} in {name}", f"has the result of step {stage.name} in {name}", made
+            variant = lambda fmt=fmt: with_format(unit, stage.name, fmt)  # noqa: E731
+            yield f"step {stage.name} in {name}", f"has the result of step {stage.name} in {name}", variant
     for order, text in _ORDERS.items() if stage.order else ():
         ways = int(order.partition("/")[2] or 0)
         if order != stage.order and ways < unit.sizes[str(stage.of[0])]:  # more ways than lanes are pairs
-            made = lambda order=order: unit.with_stage(stage.name, replace(stage, order=order))  # noqa: E731
-            yield f"order {order} {where}", f"combines the lanes {text}, {where}", made
+            variant = lambda order=order: unit.with_stage(stage.name, replace(stage, order=order))  # noqa: E731
+            yield f"order {order} {where}", f"combines the lanes {text}, {where}", variant
     if isinstance(part, DotUnit):
         yield from _accumulators(unit, stage, part)
 
@@ -135,10 +135,10 @@ def _accumulators(unit: PipelineUnit, stage: PipelineStep, part: DotUnit) -> Ite
     space = kind_of(part).space()
     for point in (*space.named(), *space.changes(part.accumulator)):
 
-        def made(point: Any = point) -> PipelineUnit:
+        def variant(point: Any = point) -> PipelineUnit:
             return unit.with_stage(stage.name, replace(stage, unit=space.unit_of(point)))
 
-        yield f"{space.text(point)} in step {stage.name}", f"{space.description(point)}, in step {stage.name}", made
+        yield f"{space.text(point)} in step {stage.name}", f"{space.description(point)}, in step {stage.name}", variant
 
 
 def with_format(unit: PipelineUnit, name: str, fmt: Format) -> PipelineUnit:

@@ -137,9 +137,9 @@ class _Model:
 
     def _multiplied(self, node: Any, names: Names) -> None:
         """Join what MatMulNBits reads: codes, scales, zero points and the number of the group of each input."""
-        given = dict(zip(("A", "codes", "scales", "zero_points", "groups"), node.input, strict=False))
-        places = {role: names[x] for role, x in given.items() if x in names and role != "A"}
-        wanted = {role for role, x in given.items() if x and role != "A"}
+        inputs = dict(zip(("A", "codes", "scales", "zero_points", "groups"), node.input, strict=False))
+        places = {role: names[x] for role, x in inputs.items() if x in names and role != "A"}
+        wanted = {role for role, x in inputs.items() if x and role != "A"}
         if places.keys() != wanted or not {"codes", "scales"} <= wanted or "groups" in wanted:
             return
         place = places.pop("codes")

@@ -49,8 +49,8 @@ def even_e2m1_rule(amax: Value, element: Format, bits: int) -> WantedScale:
 def _even(amax: Value, element: Format, m: int) -> WantedScale:
     """floor, applied to amax rounded to m fraction bits."""
     top, length = exact.top(amax), amax.significand.bit_length()
-    kept, _ = round_to_unit(0, amax.significand, amax.exponent - top + m, length, Rounding.RNA, 0, 0)
-    return _power(top + kept.bit_length() - 1 - m - element.emax)
+    rounded, _ = round_to_unit(0, amax.significand, amax.exponent - top + m, length, Rounding.RNA, 0, 0)
+    return _power(top + rounded.bit_length() - 1 - m - element.emax)
 
 
 def nearest_rule(amax: Value, element: Format, bits: int) -> WantedScale:

@@ -13,6 +13,7 @@ from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.lines import Draft
 from softfloat_ref.rtl.draft.slot_names import (
+    exchanged_format,
     has_codes,
     has_place,
     is_like,
@@ -20,7 +21,6 @@ from softfloat_ref.rtl.draft.slot_names import (
     is_random,
     letter,
     rank,
-    said_format,
 )
 from softfloat_ref.rtl.draft.slots import Bits, Slot, lines, slots
 from softfloat_ref.rtl.draft.target import Target
@@ -177,8 +177,8 @@ class _Matching:
     def _other_format(self, field: LineField, slot: Slot) -> str:
         """That a slot says another format than its field has; '' if it does not."""
         own, formats = self._format(field), {f.format for f in self.unit.fields if f.role == field.role}
-        said = said_format(slot, own, formats)
-        return f", though it says {said}, and {field.name} is {own}: are they exchanged?" if said else ""
+        other = exchanged_format(slot, own, formats)
+        return f", though it says {other}, and {field.name} is {own}: are they exchanged?" if other else ""
 
     def _by_format(self, fields: Sequence[LineField], left: Sequence[Slot]) -> None:
         """Choose slots for fields of several formats by the formats in their names."""

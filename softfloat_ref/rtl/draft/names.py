@@ -197,8 +197,8 @@ def position(name: str) -> tuple[bool, int] | None:
 
 def format_of(name: str) -> str:
     """The format that a name says; '' if it says none, or several."""
-    said = {FORMATS[word] for word in core(name) if _is_format(word)}
-    return said.pop() if len(said) == 1 else ""
+    formats = {FORMATS[word] for word in core(name) if _is_format(word)}
+    return formats.pop() if len(formats) == 1 else ""
 
 
 def _is_format(word: str) -> bool:

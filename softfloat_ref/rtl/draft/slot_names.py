@@ -50,7 +50,7 @@ def rank(slot: Slot) -> int:
     return min((names.RESULT.index(w) for w in names.words(slot.name) if w in names.RESULT), default=len(names.RESULT))
 
 
-def said_format(slot: Slot, own: str, others: Iterable[str]) -> str:
+def exchanged_format(slot: Slot, own: str, others: Iterable[str]) -> str:
     """The format of another operand that a name says; '' if it says none."""
-    said = names.format_of(slot.name)
-    return said if said != own and said in others else ""
+    fmt = names.format_of(slot.name)
+    return fmt if fmt != own and fmt in others else ""

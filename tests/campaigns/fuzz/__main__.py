@@ -14,7 +14,7 @@ import click
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
-from fuzz import definitions, files, guard, models, training
+from fuzz import definitions, files, guard, lines, models, training, vector_folders
 from fuzz.reader import Reader
 from softfloat_ref.base.errors import Error
 
@@ -48,13 +48,13 @@ def workplace(folder: Path) -> Path:
     text = '[formats.a]\nlike = "fp16"\n[policies.a]\nrounding = "rtz"\n[profiles.a]\ntail = "pad"\n'
     (folder / "outside.toml").write_text(text)
     (work / "outside.toml").write_text(text)
-    files.prepare(work)
+    vector_folders.prepare(work)
     return work
 
 
 def all_readers(work: Path) -> dict[str, Reader]:
     """By name; work: a folder that `workplace` filled."""
-    rooms = (files, training, models)
+    rooms = (vector_folders, lines, files, training, models)
     return {r.name: r for r in (*definitions.readers(), *(r for room in rooms for r in room.readers(work)))}
 
 

@@ -16,9 +16,8 @@ import pytest
 import state_dicts
 
 from fuzz import structures
-from fuzz.files import instead
 from fuzz.mutate import json_tree, npy_header, npz_members
-from fuzz.reader import Reader, in_file
+from fuzz.reader import Reader, in_file, instead
 from softfloat_ref.app import plot_tensors
 from softfloat_ref.base import disk_cache
 from softfloat_ref.base.disk_cache import stamp

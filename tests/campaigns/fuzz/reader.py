@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 from fuzz.mutate import Mutator, make
+from softfloat_ref.base.errors import Error
 
 Run = Callable[[bytes, Path], None]
+# Of lines of vectors and of results.
+LINE_WORDS: Final = (
+    "0",
+    "3C00",
+    "7E00",
+    "FFFF",
+    "3c00_3c00_3c00_00",
+    "0x",
+    "//",
+    " 00\n",
+    "\r\n",
+    "10",
+    "1f",
+    "a",
+    "b",
+    ",",
+)
 
 
 @dataclass(frozen=True)
@@ -49,3 +69,23 @@ def put(path: Path, data: bytes) -> None:
         os.write(file, data)
     finally:
         os.close(file)
+
+
+def refuse(report: Any) -> None:
+    """What is found wrong counts as refused."""
+    if report.problems:
+        assert all("\n" not in p for p in report.problems)
+        raise Error(report.problems[0][:300])
+
+
+@contextmanager
+def instead(*places: tuple[Any, str, Any]) -> Iterator[None]:
+    """Attributes of modules with other values for a while; mock.patch would take longer than what is run."""
+    before = [getattr(module, name) for module, name, _ in places]
+    for module, name, value in places:
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for (module, name, _), value in zip(places, before, strict=True):
+            setattr(module, name, value)

@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 
 from fuzz import structures
-from fuzz.files import instead, refuse
 from fuzz.mutate import json_tree, npz_members
-from fuzz.reader import Reader, in_file, put
+from fuzz.reader import Reader, in_file, instead, put, refuse
 from softfloat_ref.app import plot, plot_tensors
 from softfloat_ref.app.options import Choices
 from softfloat_ref.arrays.kernels import dispatch
