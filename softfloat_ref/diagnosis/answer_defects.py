@@ -22,15 +22,18 @@ from softfloat_ref.units import OperationUnit, Unit
 Change = Callable[[Sequence[int], int, int], tuple[int, int]]  # from operands, code and flags to code and flags
 _CONSTANTS: Final = 2  # wrong results that are tried
 _CONSTANT_SIZE: Final = 4  # so that every other hypothesis comes first
+_ROUNDING_FLAGS: Final = OVERFLOW | UNDERFLOW | INEXACT
 Row = tuple[str, str, Change]  # a name, what such a device does, and how it changes the answer
 
 
 def answer_defects(unit: OperationUnit, under: Model | None = None) -> Iterator[Hypothesis]:
     """Every listed defect of the answer. under: the model whose answer is changed, if it is not the plain operation."""
     n = len(unit.formats)
-    for name, text, change in (*_of_flags(unit), *_of_wires(unit), *_of_nans(unit), *_of_zeros(unit, under)):
+    missing = list(_missing_flags())
+    others = (*_of_flags(unit), *_of_wires(unit), *_of_nans(unit), *_of_zeros(unit, under))
+    for number, (name, text, change) in enumerate((*missing, *others)):
         changed = answering(unit, lambda i, codes, change=change: change(i[:n], *codes[:2]), under)  # type: ignore[misc]
-        yield Hypothesis(name, text, changed)
+        yield Hypothesis(name, text, changed, usual=number < len(missing))
 
 
 def wire_defects(unit: Unit, under: Model | None = None) -> Iterator[Hypothesis]:
@@ -64,11 +67,17 @@ def _of_zeros(unit: OperationUnit, under: Model | None) -> Iterator[Row]:
             yield name, text, lambda _, c, f, sign=sign: (with_zero(sign, c, unit.out), f)  # type: ignore[misc]
 
 
-def _of_flags(unit: OperationUnit) -> Iterator[Row]:
+def _missing_flags() -> Iterator[Row]:
+    """Flags that a device does not have."""
     for flag in Flags:
         name, mask = str(flag.name).lower().replace("_", " "), int(flag)
         yield f"no {name}", f"never raises {name}", lambda _, c, f, m=mask: (c, f & ~m)  # type: ignore[misc]
     yield "no flags", "raises no flags at all", lambda _, c, f: (c, 0)
+    text = "raises no flags of rounding: neither overflow, underflow nor inexact"
+    yield "no flags of rounding", text, lambda _, c, f: (c, f & ~_ROUNDING_FLAGS)
+
+
+def _of_flags(unit: OperationUnit) -> Iterator[Row]:
     for name, raised in (("overflow", OVERFLOW), ("underflow", UNDERFLOW)):
         yield (
             f"{name} without inexact",

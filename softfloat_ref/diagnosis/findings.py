@@ -21,9 +21,9 @@ class Finding:
     mismatches: int = 0
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """Sort key, the best first: more explained cases, then simpler."""
-        return -self.explained, self.hypothesis.size
+    def rank(self) -> tuple[int, int, bool]:
+        """Sort key, the best first: more explained cases, then simpler, then usual choices."""
+        return -self.explained, self.hypothesis.size, not self.hypothesis.usual
 
     def is_telling(self, right: int) -> bool:
         """Whether it explains more cases than assuming no fault, and not by chance: of the right answers, it would get
@@ -54,11 +54,17 @@ class Peeled(NamedTuple):
         return not any(WHERE in f.hypothesis.name for f in self.faults)
 
     @property
+    def usual(self) -> bool:
+        """Whether every fault is a usual choice."""
+        return all(f.hypothesis.usual for f in self.faults)
+
+    @property
     def rank(self) -> tuple[int, int, int]:
-        """Sort key, the best first: more explained cases, then fewer faults and conditions, then simpler ones."""
-        names = [f.hypothesis.name for f in self.faults]
-        count = len(names) + sum(WHERE in name for name in names)
-        return -self.explained, count, sum(f.hypothesis.size for f in self.faults)
+        """Sort key, the best first: more explained cases, then fewer faults and conditions, then simpler ones. A usual
+        choice counts half: two of them come before one other fault and a condition."""
+        faults = [f.hypothesis for f in self.faults]
+        count = sum((1 if h.usual else 2) + (WHERE in h.name) for h in faults)
+        return -self.explained, count, sum(h.size for h in faults)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ class Hypothesis(NamedTuple):
     evidence: the number of mismatches to explain before it is reported without "perhaps". unit: that such a device is,
     if it is a right one of another policy, profile, accumulator or rule. share: the share of some mismatches that it
     must explain to be tried on more; by default, one of them. alone: beside other faults, the model with this one only;
-    early: whether its steps come before theirs; wide: of one restricted to a condition, that without.
+    early: whether its steps come before theirs; wide: of one restricted to a condition, that without. usual: whether
+    it is one choice that designers make, such as a rounding or no flags, rather than an error inside of a circuit.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Hypothesis(NamedTuple):
     alone: Model | None = None
     early: bool = False
     wide: Hypothesis | None = None
+    usual: bool = False
 
     @property
     def own(self) -> Model:

@@ -18,7 +18,7 @@ _SEARCHED_CASES: Final = 2048  # mismatches, and as many agreeing cases, in whic
 _FIRST_FAULTS: Final = 3  # faults that are tried as the first
 _FEWEST_UNDONE: Final = 16  # right answers that others get wrong, and this one right again, without further mismatches
 _UNDONE: Final = 0.9  # of these
-_MANY: Final = 5  # faults that explain all cases, after which no other is tried as the first
+_MANY: Final = 5  # faults that explain all cases, after which only a usual choice is tried as the first
 
 
 def peel(
@@ -38,11 +38,11 @@ def peel(
     least = single.findings[0].explained if single.findings else 0
     best: Peeled | None = None
     for first in peeling.layer([])[:_FIRST_FAULTS]:
+        if best is not None and best.explained == len(cases) and not _worth_trying(first.hypothesis, best):
+            continue
         several = over(simplifier.several(peeling.from_first(first)), cases, comparator)
         if len(several.faults) > 1 and several.explained > least and (best is None or several.rank < best.rank):
             best = several
-        if best is not None and best.explained == len(cases) and (best.plain or len(best.faults) >= _MANY):
-            break
     return best
 
 
@@ -106,6 +106,13 @@ class _Peeling(Generic[P]):
 
     def _explained(self, h: Hypothesis) -> int:
         return sum(explains(h, c, self.comparator) for c in self.cases)
+
+
+def _worth_trying(first: Hypothesis, best: Peeled) -> bool:
+    """Whether to try a fault as the first of several, beside some that explain all cases: if these have conditions and
+    are few; or if it is a usual choice, and they are not two of these."""
+    restricted = not best.plain and len(best.faults) < _MANY
+    return restricted or (first.usual and not (best.usual and len(best.faults) == 2))
 
 
 def over(stack: Sequence[Hypothesis], cases: Sequence[AnsweredCase], comparator: Comparator) -> Peeled:

@@ -15,6 +15,7 @@ from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Fin
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.lane_conditions import Lanes, restricted_to_lanes
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
+from softfloat_ref.oracle.flags import UNDERFLOW
 
 SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hypothesis is tried
 SAMPLE_WIDE: Final = 40  # for blocks and dot products
@@ -86,6 +87,7 @@ class Search(Generic[P]):
     tried: set[str] = field(default_factory=set)  # the names of all hypotheses scored
     equal: dict[str, list[Hypothesis]] = field(default_factory=dict)  # the forms with the best score, by their names
     forms: dict[str, list[Hypothesis]] = field(default_factory=dict)  # as they are tried, by their names
+    apart: set[str] = field(default_factory=set)  # names of hypotheses tried with tininess apart, and of these
 
     def __post_init__(self) -> None:
         self.few = sample(self.cases)
@@ -215,6 +217,24 @@ class Search(Generic[P]):
         self.points |= {space.text(p): p for p in points if space.key(p) != space.key(base)}
         self.try_all(hypothesis(space, p) for p in self.points.values())
         self.try_all(self._defects)
+        ranked = self.ranked()
+        if ranked and ranked[0].explained < len(self.few):
+            by_mismatches = sorted(ranked, key=lambda f: (-f.mismatches, -f.explained))
+            self.try_all(self._tininess_apart([*ranked[:FINALISTS], *by_mismatches[:FINALISTS]], self.few))
+
+    def _tininess_apart(self, findings: Sequence[Finding], cases: Sequence[AnsweredCase]) -> list[Hypothesis]:
+        """Of hypotheses that are wrong in some cases only in underflow: devices that detect tininess apart."""
+        some = {f.hypothesis.name: f.hypothesis for f in findings if self.comparator.flags & UNDERFLOW}
+        apart = {name: self.space.tininess_apart(h) for name, h in some.items() if name not in self.apart}
+        self.apart |= {n for name, x in apart.items() if x is not None for n in (name, x.name)}
+        return [x for name, x in apart.items() if x and any(self._wrong_in_underflow(some[name], c) for c in cases)]
+
+    def _wrong_in_underflow(self, h: Hypothesis, case: AnsweredCase) -> bool:
+        """Whether the hypothesis gives the answer of a case, but for underflow."""
+        output = h.model(case.inputs)
+        if output is None or output[-1] ^ UNDERFLOW != case.got[-1]:
+            return False
+        return self.comparator(output)[:-1] == case.got[:-1]
 
     def scored(self, hypotheses: Iterable[Hypothesis]) -> dict[str, Finding]:
         """The scores of some hypotheses, by their names."""
@@ -247,11 +267,21 @@ class Search(Generic[P]):
             if self.ranked()[0].explained == before[0].explained:
                 break
         findings = self._finals()
-        if not findings or findings[0].explained < len(self.cases):
-            missed = [c for c in self.cases if not findings or not explains(findings[0].hypothesis, c, self.comparator)]
+        if missed := self._missed(findings):
+            findings = self._and(findings, self._tininess_apart(findings, missed))
+        if missed := self._missed(findings):
             pairs = islice(self._two_defects(spread_out(missed, _PROBES) + self.few), FINALISTS)
-            findings = sorted([*findings, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
+            findings = self._and(findings, pairs)
         return findings
+
+    def _missed(self, findings: Sequence[Finding]) -> list[AnsweredCase]:
+        """The cases that the best of some findings does not explain."""
+        fits = self._fits(findings[0].hypothesis) if findings else [False] * len(self.cases)
+        return [c for c, fit in zip(self.cases, fits, strict=True) if not fit]
+
+    def _and(self, findings: Sequence[Finding], more: Iterable[Hypothesis]) -> list[Finding]:
+        """Findings and other hypotheses over all cases, best first."""
+        return sorted([*findings, *map(self.over_all, more)], key=lambda f: f.rank)
 
     @cached_property
     def _defects(self) -> list[Hypothesis]:
@@ -362,8 +392,8 @@ def finding(h: Hypothesis, fits: Iterable[tuple[bool, AnsweredCase]]) -> Finding
 def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
     """A device with the faults of `under`, and those of `changed` where that differs from the right device.
 
-    What it changes replaces the code there; of flags, only the bits that it changes. results: number of codes before
-    the flags.
+    What it changes replaces the code there; of flags, only the bits that it changes, which others may have changed
+    likewise. results: number of codes before the flags.
     """
 
     def model(inputs: Inputs) -> Output | None:
@@ -371,7 +401,9 @@ def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
         if below is None or expected is None or own is None or own == expected:
             return below
         codes = (x if x != y else z for x, y, z in zip(own[:results], expected, below, strict=False))
-        flags = (x ^ y ^ z for x, y, z in zip(own[results:], expected[results:], below[results:], strict=True))
+        flags = (
+            z ^ (x ^ y) & (x ^ z) for x, y, z in zip(own[results:], expected[results:], below[results:], strict=True)
+        )
         return (*codes, *flags)
 
     return model
@@ -404,13 +436,15 @@ def _only_where(
         evidence=_EVIDENCE,
         alone=alone,
         wide=h,
+        usual=h.usual,
     )
 
 
 def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
     text = f"{space.description(point)}, and {defect.description}"
     size = space.size(point) + defect.size
-    return Hypothesis(f"{space.text(point)}; {defect.name}", text, defect.model, size=size, share=_SHARE_OF_BOTH)
+    name, share = f"{space.text(point)}; {defect.name}", _SHARE_OF_BOTH
+    return Hypothesis(name, text, defect.model, size=size, share=share, usual=defect.usual)
 
 
 def _of_tuple(known: Model, inputs: Inputs) -> Output | None:

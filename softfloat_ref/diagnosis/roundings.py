@@ -17,6 +17,7 @@ from softfloat_ref.oracle.flags import INEXACT, INVALID, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import parse_rounding
 from softfloat_ref.oracle.rounding import Target, round_to_unit
+from softfloat_ref.oracle.rounding import is_tiny as is_below_normal
 from softfloat_ref.oracle.rounding_steps import Destination, Place, destination, place, place_of, rounded
 from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
 
@@ -187,6 +188,21 @@ def flags_of_right(wrong: Function) -> Function:
 def flags_given(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
     """The flags of the right rounding, whatever the steps inside it do."""
     return right(x, r, to)[0], to.encode(x, r)[1]
+
+
+def detected_apart(mode: str) -> tuple[Change, ...]:
+    """Tininess, and so underflow of inexact results, as by another rounding of the value that arrives."""
+
+    def changed(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        code, flags = right(x, r, to)
+        if x.kind != FINITE or not x.significand or not flags & INEXACT:
+            return code, flags
+        t = to.under(rounding=mode).target
+        length = x.significand.bit_length()
+        below = is_below_normal(x.sign, x.significand, x.exponent, length, x.sticky, r, t.tininess, t)
+        return code, flags | UNDERFLOW if below else flags & ~UNDERFLOW
+
+    return rounding(changed)
 
 
 def ties_odd(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:

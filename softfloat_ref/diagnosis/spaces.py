@@ -16,6 +16,7 @@ from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.units import SteppedUnit
 
 P = TypeVar("P", bound=Hashable)
+ONE_CHOICE: Final = 2  # size of a point that differs in one choice
 ERROR: Final = "error"  # a device always gives an answer
 
 
@@ -116,6 +117,11 @@ class Space(Generic[P]):
     def suggested_of(self, unit: Any, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Those of a unit of this space; by default, of its steps."""
         return stepped_suggested_by(unit, cases) if isinstance(unit, SteppedUnit) else iter(())
+
+    def tininess_apart(self, h: Hypothesis) -> Hypothesis | None:
+        """A hypothesis of a device that detects tininess as expected, whatever else is wrong; None for units without
+        underflow."""
+        return None
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         """The listed defects of only the answer, for a device that otherwise follows `under`; by default, those of the
@@ -245,5 +251,6 @@ def hypothesis(space: Space[P], point: P) -> Hypothesis | None:
     model = space.known_model(point)
     if model is None:
         return None
-    unit = space.unit_of(point)
-    return Hypothesis(space.text(point), space.description(point), model, space.kind, space.size(point), unit=unit)
+    unit, size = space.unit_of(point), space.size(point)
+    text, usual = space.description(point), size <= ONE_CHOICE
+    return Hypothesis(space.text(point), text, model, space.kind, size, unit=unit, usual=usual)

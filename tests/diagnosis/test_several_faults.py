@@ -38,7 +38,7 @@ def device(vectors: VectorSet, *faults: str | Model) -> Model:
         for faulty in models:
             for i, (x, y) in enumerate(zip(expected, faulty(inputs) or expected, strict=True)):
                 if x != y:
-                    output[i] = y if i < results else output[i] ^ x ^ y
+                    output[i] = y if i < results else output[i] ^ (x ^ y) & (y ^ output[i])
         return tuple(output)
 
     return model

@@ -19,6 +19,7 @@ from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, registe
 from softfloat_ref.diagnosis.operation_defects import operation_defects, operation_suggested_by
 from softfloat_ref.diagnosis.operation_models import always_exact
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
+from softfloat_ref.diagnosis.roundings import detected_apart, with_policy
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import encodings, exact
@@ -61,6 +62,18 @@ class OperationSpace(PolicySpace):
 
     def suggested_of(self, unit: OperationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return operation_suggested_by(unit, cases)
+
+    def tininess_apart(self, h: Hypothesis) -> Hypothesis | None:
+        unit, own = self.unit_of(self.base), h.own
+        if not isinstance(own, Faulty) or h.also is not None or unit.out.is_integer or unit.policy.random_count:
+            return None
+        changes = (*own.changes, *detected_apart(rounding_name(unit.policy.rounding)))
+        rounding_only = own.unit.policy.replace(rounding=rounding_name(unit.policy.rounding)) == unit.policy
+        if own.unit != unit and not own.changes and rounding_only:  # a step, which may be joined with others
+            own, changes = Faulty(unit), (*with_policy(rounding=rounding_name(own.unit.policy.rounding)), *changes)
+        text = f"{h.description}, but detects tininess as expected"
+        model = replace(own, changes=changes)
+        return h._replace(name=f"{h.name}, tininess apart", description=text, model=model, size=h.size + 1, unit=None)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return answer_defects(self.unit_of(self.base), under)
