@@ -21,6 +21,7 @@ from softfloat_ref.export.library import (
     specialization,
     write_library,
 )
+from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 
 _LIBRARY_FORMATS: Final = "fp16,bf16,fp32,fp64"  # by default: those that SoftFloat has
@@ -95,7 +96,8 @@ def command(
 
 def _write_library(request: UnitRequest, folder: str, prefix: str, special: str | None) -> None:
     table = request.choices.table
-    request.refuse("--library has every operation, in every rounding", ("fmt", "profile", *map(parameter, table)))
+    allowed = ("fmt", "profile", "acc", *map(parameter, table))
+    request.refuse("--library has every operation, in every rounding", allowed)
     for field in (x for x in ("sr_bits", "e8m0", "specials", "unnormals", "rounding_precision") if x in table):
         raise Error(f"{option_name(field)} has no effect on a library; leave it out")
     if special is not None and table:
@@ -105,7 +107,9 @@ def _write_library(request: UnitRequest, folder: str, prefix: str, special: str 
     if profile is not None and not any(isinstance(x, BlockFormat) for x in formats):
         raise Error("--profile is for block formats; name one in --fmt, or leave --profile out")
     policy = library_policy(table) if special is None else specialization(special)
-    files = library_files(formats, policy, prefix, profile)
+    acc = request.options.get("acc") or ""
+    accumulators = [get_accumulator(x) for x in ([acc] if "(" in acc else acc.split(",")) if x]
+    files = library_files(formats, policy, prefix, profile, accumulators)
     write_library(folder, files)
     print(f"{folder}: {counted(len(files), 'file')}, for {counted(len(formats), 'format')}", file=sys.stderr)
 

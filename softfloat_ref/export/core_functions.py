@@ -10,8 +10,7 @@ from typing import Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.export.library.constants import INTEGERS, LibraryFormat, format_constants, library_format
-from softfloat_ref.export.library.folder import CORE
+from softfloat_ref.export.library.constants import CORE, INTEGERS, LibraryFormat, format_constants, library_format
 from softfloat_ref.export.library.functions import Function, FunctionWriter
 from softfloat_ref.export.library.policies import LibraryPolicy, library_policy
 from softfloat_ref.export.library.self_test import OPERATIONS

@@ -114,7 +114,7 @@ class LibraryBlock:
             "scale_of_zeros": f"{scale_of(None, fmt, p):#x}",
             **(self._power_rule() if self.power else self._quotient_rule()),
         }
-        return _designated(fields)
+        return designated(fields)
 
     def _power_rule(self) -> dict[str, Any]:
         """The scale as a clamped exponent: asked of the oracle, and compared with it in every binade."""
@@ -167,7 +167,7 @@ class LibraryBlock:
         """Of elements as core_format. quantizer: with the results of overflow."""
         fmt, policy = self.block.element, self.policy
         if not self.is_integer:
-            return _inline(format_constants(fmt, policy if quantizer else IEEE))
+            return inline(format_constants(fmt, policy if quantizer else IEEE))
         t, encode = target(fmt, policy.policy), encoder(fmt, policy.policy)
         results = [t.beyond_positive, t.beyond_negative, *(encode(exact.inf(s), 0)[0] for s in (0, 1))]
         codes = [_sign_and_magnitude(x, fmt) for x in results]
@@ -184,12 +184,12 @@ class LibraryBlock:
         fields = {
             "element": self.element_constants(quantizer=False),
             "scale": self.scale_constants(),
-            "to": _inline(to),
+            "to": inline(to),
             "twos_complement": int(self.is_integer),
             "power": int(self.power),
             "steps": f"CORE_STEPS_{_STEPS[self.profile.arithmetic]}",
         }
-        return _designated(fields)
+        return designated(fields)
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
@@ -294,13 +294,14 @@ def _mode(policy: Policy, rounding: Rounding) -> str:
     return f"{{{_MODES[rounding]}, {int(policy.tininess == Tininess.BEFORE)}}}"
 
 
-def _designated(fields: dict[str, Any]) -> str:
+def designated(fields: dict[str, Any]) -> str:
     """An initializer with the names of its fields."""
     lines = [line for name, value in fields.items() for line in wrap_line(f".{name} = {value},", "    ")]
     return "\n".join(["{", *lines, "}"])
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
+    """The fields of a constant on one line."""
     return " ".join(text.split()).replace("{ ", "{").replace(", }", "}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error, refuse
@@ -15,6 +16,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import evaluate
 from softfloat_ref.oracle.policies import Policy, Tininess
 
+CORE: Final = Path(__file__).with_name("core")
 NAN_AT: Final = {"ieee": "IEEE", "top": "TOP", "negative-zero": "NEGATIVE_ZERO", "none": "NONE"}
 _PROPAGATE: Final = {"no": "GENERATED", "first": "FIRST", "signaling": "SIGNALING"}
 _MAX_WIDTH: Final = 64

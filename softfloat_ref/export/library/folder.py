@@ -14,17 +14,17 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text, write_data
 from softfloat_ref.export.library.blocks import library_block
 from softfloat_ref.export.library.build_files import build_files
-from softfloat_ref.export.library.constants import library_format
+from softfloat_ref.export.library.constants import CORE, library_format
 from softfloat_ref.export.library.cpp import cpp_header
+from softfloat_ref.export.library.dots import dot_units
 from softfloat_ref.export.library.policies import LibraryPolicy
 from softfloat_ref.export.library.self_test import SelfTest
 from softfloat_ref.export.library.sources import LibrarySources
-from softfloat_ref.export.library.units import CORE_FILES as UNIT_FILES
 from softfloat_ref.export.library.units import LibraryUnits
+from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
 
-CORE: Final = Path(__file__).with_name("core")
 CORE_FILES: Final = (
     "core.h",
     "core_wide.h",
@@ -52,14 +52,19 @@ def _core_text(file: str) -> str:
 
 
 def library_files(
-    formats: Sequence[Format | BlockFormat], policy: LibraryPolicy, prefix: str = "", profile: str | None = None
+    formats: Sequence[Format | BlockFormat],
+    policy: LibraryPolicy,
+    prefix: str = "",
+    profile: str | None = None,
+    accumulators: Sequence[Accumulator] = (),
 ) -> dict[str, str]:
-    """The texts of a library's files, by name. profile: of block formats (default: each one's own). Raises Error."""
+    """The texts of a library's files, by name. profile: of block formats (default: each one's own). accumulators: of
+    dot products. Raises Error."""
     if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]{0,30})?", prefix):
         raise Error(f"--prefix {prefix}: not the beginning of an identifier; use letters, digits and underscores")
     own = [library_format(fmt, policy) for fmt in formats if not isinstance(fmt, BlockFormat)]
     blocks = [library_block(fmt, profile, policy) for fmt in formats if isinstance(fmt, BlockFormat)]
-    units = LibraryUnits(own, blocks, prefix)
+    units = LibraryUnits(own, blocks, list(dot_units(accumulators, own, blocks, prefix)), prefix)
     texts = LibrarySources(own, policy, prefix)
     name = f"{prefix}softfloat"
     headers = {
@@ -71,9 +76,9 @@ def library_files(
     sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
     sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
     test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}
-    if blocks:
+    if blocks or accumulators:
         headers |= units.headers()
-        inside |= {file: read_text(CORE / file, limits.SOURCE) for file in UNIT_FILES} | units.internals()
+        inside |= units.inside()
         sources |= units.sources()
     build = build_files(name, list(sources), [*headers, *inside], list(headers))
     return headers | inside | sources | test | build

@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.export.library.blocks import IEEE, LibraryBlock
-from softfloat_ref.export.library.constants import LibraryFormat, format_constants
+from softfloat_ref.export.library.constants import CORE, LibraryFormat, format_constants
+from softfloat_ref.export.library.dots import DotUnit, c_name
 from softfloat_ref.export.library.functions import Function
 from softfloat_ref.export.library.sources import LICENCE
 from softfloat_ref.export.plan import wrap_line
+from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.blocks.formats import FP32
 
-CORE_FILES: Final = ("core_block.h", "core_block_loops.h")
+_BLOCK_FILES: Final = ("core_block.h", "core_block_loops.h")
+_DOT_FILES: Final = ("core_dot.h",)
 _HEADER: Final = """\
 {licence}
 #ifndef {p}softfloat_units_h
@@ -31,6 +36,10 @@ _BLOCKS: Final = """\
 /* Blocks: of n values, the last block may be short. One scale for each block, one code for each value; flags: those of
  * each element's rounding, or NULL; they are raised, too. A function with a tensor's scale returns whether that is
  * positive and finite; if not, it does nothing. Arrays may not overlap. */
+"""
+_DOTS: Final = """\
+/* Dot products: the products of n codes of a and b, and c, in the order and with the roundings of a unit of hardware or
+ * of a definition; the products that the last step lacks are +0. Scales: one for each block of a, and of b. */
 """
 _HEADER_END: Final = """\
 
@@ -59,6 +68,7 @@ class LibraryUnits:
 
     formats: Sequence[LibraryFormat]
     blocks: Sequence[LibraryBlock]
+    dots: Sequence[DotUnit]
     prefix: str
 
     def __post_init__(self) -> None:
@@ -72,20 +82,37 @@ class LibraryUnits:
 
     def headers(self) -> dict[str, str]:
         """The public header."""
-        lines = [_HEADER.format(licence=LICENCE, p=self.prefix) + self._types()]
+        lines = [_HEADER.format(licence=LICENCE, p=self.prefix), self._types(), "\n"]
+        lines += [_BLOCKS] if self.blocks else []
         for block in self.blocks:
-            lines += [
-                f"\n/* {block.block.name}, profile {block.profile.name} */\n" + _declarations(self._functions(block))
-            ]
-        return {self.header_name: "".join([*lines[:1], "\n", _BLOCKS, *lines[1:], _HEADER_END])}
+            lines += [f"\n/* {block.block.name}, profile {block.profile.name} */\n"]
+            lines += [_declarations(self._functions(block))]
+        lines += ["\n" + _DOTS] if self.dots else []
+        for accumulator, units in self._dots_by_accumulator():
+            lines += [f"\n/* {accumulator.name}: {accumulator.source} */\n"]
+            lines += [_declarations([x.function() for x in units])]
+        return {self.header_name: "".join([*lines, _HEADER_END])}
 
-    def internals(self) -> dict[str, str]:
-        """The header of the sources."""
+    def inside(self) -> dict[str, str]:
+        """The headers of the sources."""
         f32 = format_constants(FP32, IEEE)
-        return {"core_units.h": _INTERNALS.format(licence=LICENCE, p=self.prefix, f32=f32)}
+        files = (*(_BLOCK_FILES if self.blocks else ()), *(_DOT_FILES if self.dots else ()))
+        own = {"core_units.h": _INTERNALS.format(licence=LICENCE, p=self.prefix, f32=f32)}
+        return {file: read_text(CORE / file, limits.SOURCE) for file in files} | own
 
     def sources(self) -> dict[str, str]:
-        return {f"{x.name}.c": x.source(self._functions(x), LICENCE) for x in self.blocks}
+        texts = {f"{x.name}.c": x.source(self._functions(x), LICENCE) for x in self.blocks}
+        for accumulator, units in self._dots_by_accumulator():
+            start = f'{LICENCE}\n#include "core_units.h"\n#include "core_dot.h"'
+            parts = [text for x in units for text in (x.source(), x.function().definition)]
+            texts[f"dot_{c_name(accumulator)}.c"] = "\n\n".join([start, *parts]) + "\n"
+        return texts
+
+    def _dots_by_accumulator(self) -> list[tuple[Accumulator, list[DotUnit]]]:
+        units: dict[str, list[DotUnit]] = {}
+        for x in self.dots:
+            units.setdefault(c_name(x.accumulator), []).append(x)
+        return [(group[0].accumulator, group) for group in units.values()]
 
     def _functions(self, block: LibraryBlock) -> list[Function]:
         return list(block.functions(self.formats, self.prefix))
