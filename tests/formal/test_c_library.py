@@ -45,7 +45,7 @@ PROVED = [
 ]
 # A constant of each step: file, text, another one, the operation and format in which it matters.
 PLANTED = {
-    "tie": ("core_round.h", "sig + (half - 1)", "sig + half", Task("fp8_e5m2", "add")),
+    "tie": ("core_round.h", "sig + (half - 1) + (sig", "sig + half + (sig", Task("fp8_e5m2", "add")),
     "exponent of a sum": ("core_arithmetic.h", "e + 1, sum", "e + 2, sum", Task("fp4_e2m1", "add")),
     "exponent of a product": (
         "core_arithmetic.h", "- f.bias + 1 - (I)up", "- f.bias - (I)up", Task("fp4_e2m1", "mul"),
@@ -251,8 +251,8 @@ def test_table(
 
 
 def test_a_counterexample_has_what_else_counts() -> None:
-    found = Counterexample((0x3C, 1), (0x3D, 1), (0x3C, 3), {"raised": 2, "exact": 0})
-    assert shown(Task("fp8_e4m3", "add").unit, found) == (
+    counterexample = Counterexample((0x3C, 1), (0x3D, 1), (0x3C, 3), {"raised": 2, "exact": 0})
+    assert shown(Task("fp8_e4m3", "add").unit, counterexample) == (
         "a = 0x3c, b = 0x01, raised = 0x2: C gives 0x3c, flags 0x03; expected 0x3d, flags 0x01"
     )
 
