@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -23,8 +24,9 @@ from softfloat_ref.export.library import (
 )
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.formats import Format
 
-_LIBRARY_FORMATS: Final = "fp16,bf16,fp32,fp64"  # by default: those that SoftFloat has
+_LIBRARY_FORMATS: Final = "fp16,bf16,fp32,fp64,extf80,fp128"  # by default: those that SoftFloat has
 
 
 @click.command("export")
@@ -98,20 +100,32 @@ def _write_library(request: UnitRequest, folder: str, prefix: str, special: str 
     table = request.choices.table
     allowed = ("fmt", "profile", "acc", *map(parameter, table))
     request.refuse("--library has every operation, in every rounding", allowed)
-    for field in (x for x in ("sr_bits", "e8m0", "specials", "unnormals", "rounding_precision") if x in table):
-        raise Error(f"{option_name(field)} has no effect on a library; leave it out")
     if special is not None and table:
         raise Error(f"--specialization is a policy; leave {option_name(next(iter(table), ''))} out")
     formats = [any_format(name) for name in (request.fmt or _LIBRARY_FORMATS).split(",")]
     profile = request.options.get("profile")
     if profile is not None and not any(isinstance(x, BlockFormat) for x in formats):
         raise Error("--profile is for block formats; name one in --fmt, or leave --profile out")
+    _check_effects(table, [x for x in formats if isinstance(x, Format)])
     policy = library_policy(table) if special is None else specialization(special)
     acc = request.options.get("acc") or ""
     accumulators = [get_accumulator(x) for x in ([acc] if "(" in acc else acc.split(",")) if x]
     files = library_files(formats, policy, prefix, profile, accumulators)
     write_library(folder, files)
     print(f"{folder}: {counted(len(files), 'file')}, for {counted(len(formats), 'format')}", file=sys.stderr)
+
+
+def _check_effects(table: Mapping[str, Any], formats: Sequence[Format]) -> None:
+    """Raise Error for fields of a policy that no format of a library reads."""
+    extended = any(fmt.explicit_bit for fmt in formats)
+    concerned = {
+        "sr_bits": False,
+        "e8m0": any(not fmt.zero for fmt in formats),
+        "unnormals": extended,
+        "rounding_precision": extended,
+    }
+    for field in (x for x, has_effect in concerned.items() if x in table and not has_effect):
+        raise Error(f"{option_name(field)} has no effect on a library of these formats; leave it out")
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ import click
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.executors import in_order, workers
+from softfloat_ref.export.library.constants import library_format
 from softfloat_ref.export.library.folder import core_hash
 from softfloat_ref.export.library.policies import ROUNDING_MODES
 from softfloat_ref.oracle.formats import get_format
@@ -59,7 +60,11 @@ class Task(NamedTuple):
     @property
     def unit(self) -> OperationUnit:
         """Raises Error."""
-        policy = c_policy(self.policy).policy.replace(rounding=self.rounding, tininess=self.tininess)
+        own = c_policy(self.policy)
+        check_width(get_format(self.fmt))
+        if library_format(get_format(self.fmt), own).long:
+            raise Error(f"{self.fmt} has words of 128 bits here, which are not proved")
+        policy = own.policy.replace(rounding=self.rounding, tininess=self.tininess)
         way, _, other = self.operation.partition("_")
         if way == "from":
             return OperationUnit.make("convert", other, self.fmt, policy)

@@ -35,8 +35,8 @@ class CompiledLibrary:
         header = next(name for name in texts if name.endswith("softfloat.h"))
         prefix = header.removesuffix("softfloat.h")
         declared = re.findall(r"^(?!.*raiseFlags)\w[^;{}#]*\);", texts[header], re.M)
-        drivers = [" ".join(declaration.split()) for declaration in declared]
-        (folder / "drivers.c").write_text(_drivers(header, prefix, drivers))
+        self._drivers = Drivers([" ".join(declaration.split()) for declaration in declared], prefix, texts)
+        (folder / "drivers.c").write_text(self._drivers.text(header))
         sources = [str(self.folder / name) for name in texts if name.endswith(".c") and not name.startswith("test_")]
         command = [compiler, *STRICT, *options, "-shared", "-fPIC", f"-I{self.folder}", *sources]
         done = subprocess.run(
@@ -48,9 +48,11 @@ class CompiledLibrary:
         )
         assert done.returncode == 0, done.stderr
         self.loaded = ctypes.CDLL(str(folder / "library.so"))
-        self._state = [
-            ctypes.c_uint8.in_dll(self.loaded, f"{prefix}softfloat_{x}") for x in ("roundingMode", "detectTininess")
-        ]
+        self.prefix = prefix
+
+    def set(self, name: str, value: int) -> None:
+        """A variable of the state, or of the drivers."""
+        ctypes.c_uint8.in_dll(self.loaded, f"{self.prefix}{name}").value = value
 
     def __contains__(self, name: str) -> bool:
         return hasattr(self.loaded, f"many_{name}")
@@ -59,60 +61,114 @@ class CompiledLibrary:
         self, name: str, operands: Sequence[Any], rounding: str = "rne", tininess: str = "after", exact: bool = True
     ) -> tuple[Codes, NDArray[np.uint8]]:
         """Results and flags. The rounding and `exact` are also the arguments of functions that take them."""
-        columns = [np.ascontiguousarray(x, np.uint64) for x in operands]
+        count = len(operands[0])
+        columns = [self._words(x, two) for x, two in zip(operands, self._drivers.operands[name], strict=True)]
         columns += [columns[0]] * (3 - len(columns))
-        result, flags = np.empty(columns[0].size, np.uint64), np.empty(columns[0].size, np.uint8)
-        self._state[0].value = ROUNDING_MODES[parse_rounding(rounding)]
-        self._state[1].value = int(tininess == "after")
+        two = self._drivers.results[name]
+        result, flags = np.empty(count << two, np.uint64), np.empty(count, np.uint8)
+        self.set("softfloat_roundingMode", ROUNDING_MODES[parse_rounding(rounding)])
+        self.set("softfloat_detectTininess", int(tininess == "after"))
         ctypes.c_int.in_dll(self.loaded, "driver_exact").value = exact
         function = getattr(self.loaded, f"many_{name}")
-        function(ctypes.c_size_t(result.size), *(x.ctypes.data_as(ctypes.c_void_p) for x in (*columns, result, flags)))
+        function(ctypes.c_size_t(count), *(x.ctypes.data_as(ctypes.c_void_p) for x in (*columns, result, flags)))
+        if two:
+            return np.array([int(x) | int(y) << 64 for x, y in result.reshape(-1, 2)], object), flags
         return result, flags
+
+    def _words(self, codes: Any, two: bool) -> Codes:
+        """The codes, of two words each where the format has so many: the low one first."""
+        if not two:
+            return np.ascontiguousarray(codes, np.uint64)
+        mask = (1 << 64) - 1
+        return np.array([[int(x) & mask, int(x) >> 64] for x in codes], np.uint64).ravel()
 
 
 _DRIVER = "size_t n, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *r, uint8_t *flags"
 
 
-def _drivers(header: str, prefix: str, declarations: Sequence[str]) -> str:
-    """A function many_NAME of arrays of codes for each function, and for each function of arrays."""
-    lines = [f'#include "{header}"', "extern int driver_exact;", "int driver_exact;"]
-    for declaration in declarations:
-        head, _, arguments = declaration.rstrip(");").partition("(")
-        result, _, name = head.rpartition(" ")
-        pairs = [x.rpartition(" ")[::2] for x in arguments.split(", ")]
-        lines += [f"void many_{name}({_DRIVER});", f"void many_{name}({_DRIVER})", "{", "    (void)b, (void)c;"]
-        lines += [*(_of_arrays(name, pairs) if "*" in arguments else _of_values(name, result, pairs, prefix)), "}"]
-    return "\n".join([*lines, ""])
+class Drivers:
+    """A function many_NAME of arrays of codes for each function, and for each function of arrays. operands, results:
+    which of them have two words, by name."""
+
+    def __init__(self, declarations: Sequence[str], prefix: str, texts: dict[str, str]) -> None:
+        self.prefix, self.declarations = prefix, declarations
+        types = re.findall(r"^typedef (?!.* v; ).* (\w+);", texts[f"{prefix}softfloat_types.h"], re.M)
+        self.two = set(types)
+        self.operands: dict[str, list[bool]] = {}
+        self.results: dict[str, bool] = {}
+
+    def text(self, header: str) -> str:
+        lines = [f'#include "{header}"', "extern int driver_exact;", "int driver_exact;", *_CODES]
+        for declaration in self.declarations:
+            head, _, arguments = declaration.rstrip(");").partition("(")
+            result, _, name = head.rpartition(" ")
+            pairs = [self._argument(x) for x in arguments.split(", ")]
+            lines += [f"void many_{name}({_DRIVER});", f"void many_{name}({_DRIVER})", "{", "    (void)b, (void)c;"]
+            operands = [kind in self.two for kind, own, _ in pairs if len(own) == 1 and own not in "nz"]
+            output = pairs[-1][0] if result == "void" and len(pairs[-1][1]) == 1 else result
+            output = next((kind for kind, own, _ in pairs if own == "z"), output)
+            self.operands[name], self.results[name] = operands, output in self.two
+            is_of_arrays = arguments.startswith("size_t n, ")
+            lines += [*(self._of_arrays(name, pairs) if is_of_arrays else self._of_values(name, result, pairs)), "}"]
+        return "\n".join([*lines, ""])
+
+    def _argument(self, text: str) -> tuple[str, str, bool]:
+        """The type, the name, whether it is a pointer."""
+        kind, _, name = text.rpartition(" ")
+        return kind.removeprefix("const "), name.lstrip("*"), name.startswith("*")
+
+    def _get(self, kind: str, variable: str, name: str, i: str) -> str:
+        if kind not in self.two:
+            return f"{variable}.v = (__typeof__({variable}.v)){name}[{i}];"
+        if "ext" in kind:
+            return f"{variable}.signif = {name}[2 * {i}], {variable}.signExp = (uint16_t){name}[2 * {i} + 1];"
+        return f"{variable}.v[LOW] = {name}[2 * {i}], {variable}.v[1 - LOW] = {name}[2 * {i} + 1];"
+
+    def _put(self, kind: str, variable: str, i: str) -> str:
+        if kind in self.two:
+            parts = (f"{variable}.signif", f"{variable}.signExp")
+            if "ext" not in kind:
+                parts = (f"{variable}.v[LOW]", f"{variable}.v[1 - LOW]")
+            return f"r[2 * {i}] = {parts[0]}, r[2 * {i} + 1] = {parts[1]};"
+        if kind == "bool":
+            return f"r[{i}] = {variable};"
+        if kind.startswith(("int", "uint")):
+            return f"r[{i}] = (uint{32 if '32' in kind else 64}_t){variable};"
+        return f"r[{i}] = {variable}.v;"
+
+    def _of_values(self, name: str, result: str, arguments: Sequence[tuple[str, str, bool]]) -> Iterator[str]:
+        yield from ("    for (size_t i = 0; i < n; i++) {", f"        {self.prefix}softfloat_exceptionFlags = 0;")
+        for kind, own, _ in arguments:
+            if kind.startswith(("int", "uint")) and len(own) == 1:
+                yield f"        const {kind} v{own} = ({kind}){own}[i];"
+            elif len(own) == 1:
+                yield f"        {kind} v{own};"
+                if own != "z":
+                    yield f"        {self._get(kind, f'v{own}', own, 'i')}"
+        others = {"roundingMode": f"{self.prefix}softfloat_roundingMode", "exact": "driver_exact != 0"}
+        values = [others.get(own, f"{'&' * pointer}v{own}") for _, own, pointer in arguments]
+        call = f"{name}({', '.join(values)})"
+        if result == "void":
+            yield f"        {call};"
+            result = arguments[-1][0]
+        else:
+            yield f"        const {result} vz = {call};"
+        yield f"        {self._put(result, 'vz', 'i')}"
+        yield from (f"        flags[i] = {self.prefix}softfloat_exceptionFlags;", "    }")
+
+    def _of_arrays(self, name: str, arguments: Sequence[tuple[str, str, bool]]) -> Iterator[str]:
+        values = [(kind, own) for kind, own, pointer in arguments if pointer and own != "flags"]
+        steps = [f"{own} += {'2 * ' * (kind in self.two)}m" for kind, own in values[:-1]]
+        steps += [f"r += {'2 * ' * (values[-1][0] in self.two)}m", "flags += m"]
+        yield f"    for (size_t m; n > 0; n -= m, {', '.join(steps)}) {{"
+        yield "        m = n < 1000 ? n : 1000;"
+        for kind, own in values:
+            yield f"        {kind} v{own}[1000];"
+        for kind, own in values[:-1]:
+            yield f"        for (size_t i = 0; i < m; i++) {{ {self._get(kind, f'v{own}[i]', own, 'i')} }}"
+        yield f"        {name}(m, {', '.join(f'v{own}' for _, own in values)}, flags);"
+        yield f"        for (size_t i = 0; i < m; i++) {{ {self._put(values[-1][0], 'vz[i]', 'i')} }}"
+        yield "    }"
 
 
-def _of_values(name: str, result: str, arguments: Sequence[tuple[str, str]], prefix: str) -> Iterator[str]:
-    yield from ("    for (size_t i = 0; i < n; i++) {", f"        {prefix}softfloat_exceptionFlags = 0;")
-    for kind, own in arguments:
-        if kind.startswith(("int", "uint")) and len(own) == 1:
-            yield f"        const {kind} v{own} = ({kind}){own}[i];"
-        elif len(own) == 1:
-            yield from (f"        {kind} v{own};", f"        v{own}.v = (__typeof__(v{own}.v)){own}[i];")
-    others = {"roundingMode": f"{prefix}softfloat_roundingMode", "exact": "driver_exact != 0"}
-    value = f"{name}({', '.join(others.get(own, f'v{own}') for _, own in arguments)})"
-    yield f"        r[i] = {_as_code(result, value)};"
-    yield from (f"        flags[i] = {prefix}softfloat_exceptionFlags;", "    }")
-
-
-def _of_arrays(name: str, arguments: Sequence[tuple[str, str]]) -> Iterator[str]:
-    yield "    for (size_t m; n > 0; n -= m, a += m, b += m, c += m, r += m, flags += m) {"
-    yield "        m = n < 1000 ? n : 1000;"
-    values = [(kind.removeprefix("const "), own[1]) for kind, own in arguments if len(own) == 2]
-    for kind, own in values:
-        yield f"        {kind} v{own}[1000];"
-    for _, own in values[:-1]:
-        yield f"        for (size_t i = 0; i < m; i++) v{own}[i].v = (__typeof__(v{own}[i].v)){own}[i];"
-    yield f"        {name}(m, {', '.join(f'v{own}' for _, own in values)}, flags);"
-    yield from ("        for (size_t i = 0; i < m; i++) r[i] = vz[i].v;", "    }")
-
-
-def _as_code(result: str, value: str) -> str:
-    if result == "bool":
-        return value
-    if result.startswith(("int", "uint")):
-        return f"(uint{32 if '32' in result else 64}_t){value}"
-    return f"{value}.v"
+_CODES = ["#define LOW (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)"]

@@ -27,7 +27,7 @@ def _array(function: Function) -> Function:
     arguments = ", ".join(["size_t n", *pointers, f"{function.result} *z", "uint8_t *flags"])
     values = [name for *_, name in operands]
     scalar = f"{function.name}({', '.join(f'{x}[i]' for x in values)})"
-    if function.name.endswith("_sqrt"):
+    if function.name.endswith("_sqrt") or not function.rounded.startswith(("32,", "64,")):
         return Function("void", f"{function.name}_n", arguments, [f"CORE_EACH({scalar});"])
     word, code, call = function.rounded.split(", ", 2)
     for x in values:

@@ -264,8 +264,9 @@ def library_block(block: BlockFormat, profile: Profile | str | None, policy: Lib
     fmt, chosen = resolve(block, profile)
     own = element_policy(policy.policy.replace(rounding=chosen.rounding), chosen)
     scale, element = fmt.scale, fmt.element
+    where = f"block format {fmt.name} under profile {chosen.name} cannot be in a library"
     refuse(
-        f"block format {fmt.name} under profile {chosen.name} cannot be in a library",
+        where,
         ("its blocks have no fixed size", fmt.size < 1),
         ("its blocks have several rows", fmt.rows > 1),
         (f"rounding {name_of_rounding(own.rounding)} is not in the library", own.rounding not in _MODES),
@@ -286,7 +287,8 @@ def library_block(block: BlockFormat, profile: Profile | str | None, policy: Lib
          chosen.two_levels and chosen.arithmetic == "fp32-inverse" and chosen.scale_rule != "rne"),
     )  # fmt: skip
     if not element.twos_complement:
-        library_format(element, policy)
+        needs_long = library_format(element, policy).long
+        refuse(where, ("its elements have no sign, no subnormals, or special cases", needs_long))
     return LibraryBlock(fmt, chosen, dataclasses.replace(policy, policy=own))
 
 

@@ -393,8 +393,9 @@ def dot_units(
 
     Raises Error for one that has none of them, or that a library cannot have."""
     for a in accumulators:
-        outs = [x for x in formats if x.fmt.width <= 32 and _gives(a, x.fmt)]
-        operands = [x for x in formats if x.fmt.width <= 32 and _multiplies(a, x.fmt)]
+        short = [x for x in formats if x.fmt.width <= 32 and not x.long]
+        outs = [x for x in short if _gives(a, x.fmt)]
+        operands = [x for x in short if _multiplies(a, x.fmt)]
         scaled = [x for x in blocks if a.scales != "none" and _multiplies(a, x.block.element)]
         if not outs or not (operands or scaled):
             results = " or ".join(x.replace(RESULT, "any") for x in a.results)

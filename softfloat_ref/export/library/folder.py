@@ -34,6 +34,7 @@ CORE_FILES: Final = (
     "core_convert.h",
     "core_integers.h",
 )
+LONG_FILES: Final = ("core_long.h", "core_value.h", "core_values.h")  # where a format needs them
 
 
 _LICENCE: Final = "/* SPDX-License-Identifier: 0BSD\n"
@@ -73,6 +74,7 @@ def library_files(
         f"{name}.hpp": cpp_header(own, prefix, texts.header_name),
     }
     inside = {file: _core_text(file) for file in CORE_FILES} | {"core_library.h": texts.internals()}
+    inside |= {file: read_text(CORE / file, limits.SOURCE) for file in LONG_FILES if texts.long}
     sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
     sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
     test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}

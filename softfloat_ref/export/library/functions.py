@@ -11,6 +11,7 @@ from softfloat_ref.export.library.policies import LibraryPolicy
 from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.operations import appended_zeros, signature
 
+LONG: Final = 128  # bits of the words of core_values.h
 _COMPARISONS: Final = {
     "eq": ("eq", 0),
     "le": ("le", 1),
@@ -64,39 +65,40 @@ class FunctionWriter:
     def arithmetic(self) -> Iterator[Function]:
         sums, products = self.own.sum_word, self.own.product_word
         a, b, c = (self._code(x) for x in "abc")
-        f = self._format()
-        yield self._rounded("add", "ab", f"core_add_{sums}({a}, {b}, 0, {f}, mode)", sums)
-        yield self._rounded("sub", "ab", f"core_add_{sums}({a}, {b}, 1, {f}, mode)", sums)
-        yield self._rounded("mul", "ab", f"core_mul_{sums}({a}, {b}, {f}, mode)", sums)
-        yield self._rounded("mulAdd", "abc", f"core_fma_{products}({a}, {b}, {c}, {f}, mode)", products)
-        yield self._rounded("div", "ab", f"core_div_{products}({a}, {b}, {f}, mode)", products)
-        yield self._rounded("rem", "ab", f"core_rem_{products}({a}, {b}, {f}, mode)", products)
-        yield self._rounded("sqrt", "a", f"core_sqrt_{products}({a}, {f}, mode)", products)
-        integral = f"core_round_to_int_{sums}({a}, {f}, mode, exact)"
+        f, mode, exactly = self._format(), self._mode(sums, self._shorter), self._mode(sums)
+        yield self._rounded("add", "ab", f"core_add_{sums}({a}, {b}, 0, {f}, {mode})", sums)
+        yield self._rounded("sub", "ab", f"core_add_{sums}({a}, {b}, 1, {f}, {mode})", sums)
+        yield self._rounded("mul", "ab", f"core_mul_{sums}({a}, {b}, {f}, {mode})", sums)
+        yield self._rounded("mulAdd", "abc", f"core_fma_{products}({a}, {b}, {c}, {f}, {mode})", products)
+        yield self._rounded("div", "ab", f"core_div_{products}({a}, {b}, {f}, {mode})", products)
+        yield self._rounded("rem", "ab", f"core_rem_{products}({a}, {b}, {f}, {exactly})", products)
+        yield self._rounded("sqrt", "a", f"core_sqrt_{products}({a}, {f}, {mode})", products)
+        integral = f"core_round_to_int_{sums}({a}, {f}, {exactly}, exact)"
         yield self._function(
             self._type(),
             "roundToInt",
             f"{self._type()} a, uint_fast8_t roundingMode, bool exact",
-            f"CORE_RETURN({sums}, {self._type()}, {self._code_type()}, {integral}, roundingMode);",
+            f"CORE_RETURN({self._stored(sums)}, {self._type()}, {self._code_type()}, {integral}, roundingMode);",
         )
 
     def comparisons(self) -> Iterator[Function]:
         word, f, a, b = self.own.sum_word, self._format(), self._code("a"), self._code("b")
         for name, (core, signaling) in _COMPARISONS.items():
             call = f"core_{core}_{word}({a}, {b}, {f}, {signaling})"
-            yield self._function("bool", name, self._operands("ab"), f"CORE_TRUTH({word}, {call});")
+            yield self._function("bool", name, self._operands("ab"), f"CORE_TRUTH({min(word, 64)}, {call});")
         call = f"return core_is_signaling_{word}({a}, {f}) != 0;"
         yield self._function("bool", "isSignalingNaN", self._operands("a"), call)
 
     def to_integers(self) -> Iterator[Function]:
-        a, f = self._code("a"), self._format()
+        word = max(self.own.sum_word, 64)
+        a, f = self._code("a", word), self._format(word=word)
         for integer, (width, signed) in INTEGERS.items():
-            limits = integer_constants(self.own.fmt, integer, self.policy.policy)
+            limits = integer_constants(self.own.fmt, integer, self.policy.for_format(self.own.fmt))
             kind = f"{'' if signed else 'u'}int_fast{width}_t"
             exact_type = f"{'' if signed else 'u'}int{width}_t"
             lines = [
                 f"const core_integer to = {limits};",
-                f"CORE_INTEGER({kind}, {exact_type}, core_to_integer_64({a}, {f}, to, MODE, exact));",
+                f"CORE_INTEGER({kind}, {exact_type}, core_to_integer_{word}({a}, {f}, to, MODE, exact));",
             ]
             any_mode, toward_zero = ([lines[0], lines[1].replace("MODE", m)] for m in ("roundingMode", "CORE_RTZ"))
             arguments = f"{self._type()} a, uint_fast8_t roundingMode, bool exact"
@@ -104,13 +106,15 @@ class FunctionWriter:
             yield self._function(kind, f"to_{integer}_r_minMag", f"{self._type()} a, bool exact", *toward_zero)
 
     def from_integers(self) -> Iterator[Function]:
+        word = max(self.own.sum_word, 64)
         for integer, (width, signed) in INTEGERS.items():
             sign = "a < 0" if signed else "0"
             magnitude = "a < 0 ? 0 - (uint64_t)a : (uint64_t)a" if signed else "a"
-            call = f"core_from_integer_64({sign}, {magnitude}, {self._format()}, mode)"
+            call = f"core_from_integer_{word}({sign}, {magnitude}, {self._format(word=word)}, {self._mode(word)})"
             kind = f"{'' if signed else 'u'}int{width}_t"
             name = f"{self.prefix}{integer}_to_{self.own.name}"
-            yield Function(self._type(), name, f"{kind} a", (), f"64, {self._code_type()}, {call}")
+            rounded = f"{self._stored(word)}, {self._code_type()}, {call}"
+            yield Function(self._type(), name, f"{kind} a", (), rounded)
 
     def conversions(self) -> Iterator[Function]:
         for to in self.formats:
@@ -118,18 +122,21 @@ class FunctionWriter:
                 yield self._conversion(to)
 
     def _conversion(self, to: LibraryFormat) -> Function:
-        policy = self.policy.policy
+        policy = self.policy.for_format(to.fmt)
         zeros = appended_zeros(signature("convert", self.own.fmt, to.fmt), policy)
         word = max(self.own.sum_word, to.sum_word)
+        code = self._code("a", word)
         if zeros is not None:
-            call = f"core_make_{word}((uint{word}_t){self._code('a')} << {zeros}, 0)"
+            longer = f"core_wide_left({code}, {zeros})" if word == LONG else f"(uint{word}_t){code} << {zeros}"
+            call = f"core_make_{word}({longer}, 0)"
         else:
-            call = f"core_convert_{word}({self._code('a')}, {self._format()}, {self._format(to)}, mode)"
-        rounded = f"{word}, {self._code_type(to)}, {call}"
+            formats = f"{self._format(word=word)}, {self._format(to, word)}"
+            call = f"core_convert_{word}({code}, {formats}, {self._mode(word)})"
+        rounded = f"{self._stored(word, to)}, {self._code_type(to)}, {call}"
         return self._function(self._type(to), f"to_{to.name}", self._operands("a"), rounded=rounded)
 
     def _rounded(self, name: str, operands: str, call: str, word: int) -> Function:
-        rounded = f"{word}, {self._code_type()}, {call}"
+        rounded = f"{self._stored(word)}, {self._code_type()}, {call}"
         return self._function(self._type(), name, self._operands(operands), rounded=rounded)
 
     def _function(self, result: str, name: str, arguments: str, *body: str, rounded: str = "") -> Function:
@@ -138,16 +145,35 @@ class FunctionWriter:
     def _operands(self, names: str) -> str:
         return ", ".join(f"{self._type()} {name}" for name in names)
 
-    def _code(self, name: str) -> str:
-        """Of a value; bits above the format's width are ignored."""
+    def _code(self, name: str, word: int = 0) -> str:
+        """Of a value, as a word of the own size, if no other is given; bits above the format's width are ignored."""
         own = self.own
-        return f"{name}.v" if own.fmt.width == own.storage else f"({name}.v & {(1 << own.fmt.width) - 1:#x})"
+        if own.in_struct:
+            return f"CORE_CODE_{self._stored(LONG)}({name}, {own.fmt.width})"
+        code = f"{name}.v" if own.fmt.width == own.storage else f"({name}.v & {(1 << own.fmt.width) - 1:#x})"
+        return f"core_wide_of(0, {code})" if (word or own.sum_word) == LONG else code
+
+    def _mode(self, word: int, shorter: str = "0") -> str:
+        return f"core_long_mode(mode, {shorter})" if word == LONG else "mode"
+
+    @property
+    def _shorter(self) -> str:
+        """How many bits arithmetic leaves 0."""
+        return "CORE_SHORTER" if self.own.fmt.explicit_bit else "0"
+
+    def _stored(self, word: int, fmt: LibraryFormat | None = None) -> str:
+        """The size of the core's words, or how two of them are stored."""
+        own = fmt or self.own
+        if word < LONG or not own.in_struct:
+            return f"{word}"
+        return "x87" if own.fmt.explicit_bit else "two"
 
     def _type(self, fmt: LibraryFormat | None = None) -> str:
         return self.prefix + (fmt or self.own).type
 
     def _code_type(self, fmt: LibraryFormat | None = None) -> str:
-        return f"uint{(fmt or self.own).storage}_t"
+        return f"uint{min((fmt or self.own).storage, 64)}_t"
 
-    def _format(self, fmt: LibraryFormat | None = None) -> str:
-        return f"format_{(fmt or self.own).name}"
+    def _format(self, fmt: LibraryFormat | None = None, word: int = 0) -> str:
+        own = fmt or self.own
+        return f"{'long' if (word or own.sum_word) == LONG else 'format'}_{own.name}"

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import (
     POLICIES,
     Integers,
     NanMissing,
     NanRule,
     Policy,
-    Specials,
     Tininess,
+    Unnormals,
     get_policy,
 )
 from softfloat_ref.oracle.policies import rounding_name as name_of_rounding
@@ -34,27 +35,46 @@ ROUNDING_MODES: Final = {
 @dataclass(frozen=True)
 class LibraryPolicy:
     """policy: its rounding and tininess are those that a program starts with. fma_order, fma_generated: the words of
-    core.h for NaNs of fma."""
+    core.h for NaNs of fma. extended: of a format that stores its integer bit, where that differs."""
 
     name: str
     policy: Policy
     fma_order: str
     fma_generated: str
+    extended: Policy | None = None
+
+    def for_format(self, fmt: Format) -> Policy:
+        """The policy under which results are in a format."""
+        return self.extended or self.policy if fmt.explicit_bit else self.policy
+
+    def fma_words(self, fmt: Format) -> tuple[str, str]:
+        """fma_order and fma_generated in a format. SoftFloat's extended one has no fma."""
+        if fmt.explicit_bit and self.extended:
+            return _fma_words(self.extended.nan_rule)
+        return self.fma_order, self.fma_generated
 
 
 # The folders in source/ of SoftFloat 3e. In fma, the NaN of a and b is chosen first, and then that of the two and c;
 # 0 * Inf is then the generated NaN.
 SPECIALIZATIONS: Final = {
-    "RISCV": LibraryPolicy("RISCV", POLICIES["riscv"], "CORE_FMA_ABC", "CORE_ADDEND_NAN"),
+    "RISCV": LibraryPolicy(
+        "RISCV", POLICIES["riscv"].replace(unnormals=Unnormals.VALUE), "CORE_FMA_ABC", "CORE_ADDEND_NAN"
+    ),
     "8086-SSE": LibraryPolicy(
         "8086-SSE",
-        Policy(nan="propagate,negative,fma-generated", integers=Integers.X86),
+        Policy(nan="propagate,negative,fma-generated", integers=Integers.X86, unnormals=Unnormals.VALUE),
         "CORE_FMA_ABC",
         "CORE_GENERATED_NAN",
+        POLICIES["softfloat-8086"],
     ),
     "ARM-VFPv2": LibraryPolicy(
         "ARM-VFPv2",
-        Policy(nan="propagate-signaling,fma-generated", integers=Integers.ARM, tininess=Tininess.BEFORE),
+        Policy(
+            nan="propagate-signaling,fma-generated",
+            integers=Integers.ARM,
+            tininess=Tininess.BEFORE,
+            unnormals=Unnormals.VALUE,
+        ),
         "CORE_FMA_SIGNALING_C",
         "CORE_GENERATED_IF_QUIET",
     ),
@@ -74,25 +94,21 @@ def library_policy(table: Mapping[str, Any] | None = None) -> LibraryPolicy:
     policy = get_policy(table or {})
     rule = policy.nan_rule
     words = [f"{value}" if field == "like" else f"{field} = {value}" for field, value in (table or {}).items()]
-    generated = "CORE_GENERATED_IF_QUIET" if rule.fma_generated else "CORE_ADDEND_NAN"
-    return LibraryPolicy(", ".join(words) or "ieee", _checked(policy), _fma_order(rule), generated)
+    return LibraryPolicy(", ".join(words) or "ieee", _checked(policy), *_fma_words(rule))
 
 
 def _checked(policy: Policy) -> Policy:
     if policy.rounding not in ROUNDING_MODES:
         names = ", ".join(name_of_rounding(mode) for mode in ROUNDING_MODES)
         raise Error(f"rounding {name_of_rounding(policy.rounding)} is not in the library; it has {names}")
-    if policy.specials == Specials.P3109:
-        raise Error("the special cases of P3109 are not in the library; use another policy")
-    if policy.nan_rule.propagate == "larger":
-        raise Error("the NaN rule propagate-larger is not in the library; use propagate or propagate-signaling")
     if policy.nan_missing == NanMissing.ERROR:
         raise Error("nan_missing = error is not a result that a library can return; use max or zero")
     return policy
 
 
-def _fma_order(rule: NanRule) -> str:
-    """The order in which an fma checks its operands for NaNs."""
+def _fma_words(rule: NanRule) -> tuple[str, str]:
+    """The order in which an fma checks its operands for NaNs, and whether fma(0, Inf, NaN) is the generated one."""
+    order = "CORE_FMA_BCA" if rule.first_last else "CORE_FMA_ABC"
     if rule.addend_first:
-        return "CORE_FMA_ABC" if rule.first_last else "CORE_FMA_CAB"
-    return "CORE_FMA_BCA" if rule.first_last else "CORE_FMA_ABC"
+        order = "CORE_FMA_ABC" if rule.first_last else "CORE_FMA_CAB"
+    return order, "CORE_GENERATED_IF_QUIET" if rule.fma_generated else "CORE_ADDEND_NAN"

@@ -37,13 +37,14 @@ _START: Final = """\
 
 static int tested, wrong;
 
-static void compare(const char *name, uint64_t got, unsigned flags, uint64_t want, unsigned want_flags)
+static void compare(const char *name, uint64_t high, uint64_t got, unsigned flags, uint64_t want_high, uint64_t want,
+                    unsigned want_flags)
 {{
     tested++;
-    if (got == want && flags == want_flags) return;
+    if (high == want_high && got == want && flags == want_flags) return;
     wrong++;
-    printf("%s: %llx %02x, not %llx %02x\\n", name, (unsigned long long)got, flags, (unsigned long long)want,
-           want_flags);
+    printf("%s: %llx:%llx %02x, not %llx:%llx %02x\\n", name, (unsigned long long)high, (unsigned long long)got, flags,
+           (unsigned long long)want_high, (unsigned long long)want, want_flags);
 }}
 
 static void set(uint_fast8_t mode, uint_fast8_t tininess)
@@ -53,14 +54,19 @@ static void set(uint_fast8_t mode, uint_fast8_t tininess)
     {p}softfloat_exceptionFlags = 0;
 }}
 
-/* The rounding and the tininess; the result's type and what has its code; the call; what is right. */
-#define CASE(mode, tininess, T, code, name, call, want, want_flags) \\
+/* The rounding, the tininess; the result's type and what has its code, in two words; the call; what is right. */
+#define CASE(mode, tininess, T, high, code, name, call, want_high, want, want_flags) \\
     do {{                                                            \\
         T z;                                                        \\
         set(mode, tininess);                                        \\
         z = call;                                                   \\
-        compare(name, code, {p}softfloat_exceptionFlags, want, want_flags); \\
+        compare(name, high, code, {p}softfloat_exceptionFlags, want_high, want, want_flags); \\
     }} while (0)
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define HIGH 0
+#else
+#define HIGH 1
+#endif
 
 """
 
@@ -102,8 +108,8 @@ class SelfTest:
         tininess = itertools.cycle((Tininess.AFTER, Tininess.BEFORE))
         for (mode, number), when in zip(itertools.islice(ROUNDING_MODES.items(), _CASES), tininess, strict=False):
             codes = [self._code(fmt) for fmt in sig.formats]
-            policy = self.policy.policy.replace(rounding=mode, tininess=when)
-            bits, flags = evaluator(sig, policy)(codes, 0)
+            policy = self.policy.for_format(sig.out if out else sig.formats[0])
+            bits, flags = evaluator(sig, policy.replace(rounding=mode, tininess=when))(codes, 0)
             call = f"{self.prefix}{name}({', '.join('abc'[: len(codes)])}"
             if own is None:
                 call = f"{self.prefix}{name}(({self._integer(sig.formats[0])})UINT64_C({codes[0]:#x}))"
@@ -111,16 +117,18 @@ class SelfTest:
                 call += f", {number}, true)"
             else:
                 call += ")"
-            kind, code = "bool", "z"
+            kind, high, code = "bool", "0", "z"
             if out is None:
                 kind, code = self._integer(sig.out).replace("int", "int_fast"), f"(uint{sig.out.width}_t)z"
             elif not is_test:
-                kind, code = f"{self.prefix}{out.type}", "z.v"
-            values = [] if own is None else [f"{x}.v = UINT64_C({v:#x});" for x, v in zip("abc", codes, strict=False)]
-            yield from values
+                kind = f"{self.prefix}{out.type}"
+                high, code = _parts("z", out)
+            if own is not None:
+                for x, value in zip("abc", codes, strict=False):
+                    yield _assigned(x, value, own)
             yield (
-                f'CASE({number}, {int(when == Tininess.AFTER)}, {kind}, {code}, "{self.prefix}{name}", {call}, '
-                f"UINT64_C({bits:#x}), {flags:#x});"
+                f'CASE({number}, {int(when == Tininess.AFTER)}, {kind}, {high}, {code}, "{self.prefix}{name}", {call}, '
+                f"{_hex(bits >> 64)}, {_hex(bits)}, {flags:#x});"
             )
 
     def _integer(self, fmt: Format) -> str:
@@ -131,10 +139,30 @@ class SelfTest:
         rng = self.rng
         if fmt.is_integer:
             return rng.getrandbits(fmt.width) >> rng.randrange(fmt.width)
-        if rng.random() < 0.5:
-            few = (1 << rng.randrange(fmt.mantissa_bits)) | (1 << rng.randrange(fmt.mantissa_bits))
-            return (fmt.bias + rng.randint(-2, 2) << fmt.mantissa_bits) + few & fmt.magnitude_mask | (
-                rng.choice((0, fmt.sign_bit))
-            )
+        m = fmt.mantissa_bits
+        if rng.random() < 0.5 and m and fmt.bias > 2:
+            few = (1 << rng.randrange(m)) | (1 << rng.randrange(m))
+            near = (fmt.bias + rng.randint(-2, 2) << m) + few & fmt.hidden.magnitude_mask
+            return fmt.stored(near) | rng.choice((0, fmt.sign_bit))
         code = rng.getrandbits(fmt.width)
         return code if not fmt.is_nan(code) else fmt.max_code
+
+
+def _parts(name: str, own: LibraryFormat) -> tuple[str, str]:
+    """The high and the low word of a variable's code."""
+    if not own.in_struct:
+        return "0", f"{name}.v"
+    return (f"{name}.signExp", f"{name}.signif") if own.fmt.explicit_bit else (f"{name}.v[HIGH]", f"{name}.v[1 - HIGH]")
+
+
+def _assigned(name: str, code: int, own: LibraryFormat) -> str:
+    high, low = _parts(name, own)
+    text = f"{low} = {_hex(code)};"
+    if not own.in_struct:
+        return text
+    kind = "(uint16_t)" if own.fmt.explicit_bit else ""
+    return f"{high} = {kind}{_hex(code >> 64)}; {text}"
+
+
+def _hex(code: int) -> str:
+    return f"UINT64_C({code & (1 << 64) - 1:#x})"

@@ -8,6 +8,8 @@ from typing import Final
 from softfloat_ref.export.library.arrays import NOTE, array_functions, array_source
 from softfloat_ref.export.library.constants import LibraryFormat, format_constants
 from softfloat_ref.export.library.functions import Function, FunctionWriter
+from softfloat_ref.export.library.long_constants import long_constants
+from softfloat_ref.export.library.pointers import pointer_functions
 from softfloat_ref.export.library.policies import ROUNDING_MODES, LibraryPolicy
 from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.policies import Tininess
@@ -24,6 +26,17 @@ _TYPES: Final = """\
 
 #endif
 """
+_STRUCT_TYPES: Final = {
+    "extf80": """\
+/* As SoftFloat's: the order of the parts is that of the bytes of a word. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+struct {p}extFloat80M {{ uint16_t signExp; uint64_t signif; }};
+#else
+struct {p}extFloat80M {{ uint64_t signif; uint16_t signExp; }};
+#endif
+typedef struct {p}extFloat80M {p}extFloat80_t;""",
+    "": "typedef struct {{ uint64_t v[2]; }} {p}{type}; /* in the order of the bytes of a word */",
+}
 _HEADER: Final = """\
 {licence}
 #ifndef {p}softfloat_h
@@ -63,7 +76,7 @@ enum {{
     {p}softfloat_round_odd = 6
 }};
 
-extern {p}THREAD_LOCAL uint_fast8_t {p}softfloat_exceptionFlags;
+{extended}extern {p}THREAD_LOCAL uint_fast8_t {p}softfloat_exceptionFlags;
 typedef enum {{
     {p}softfloat_flag_inexact = 1,
     {p}softfloat_flag_underflow = 2,
@@ -73,6 +86,11 @@ typedef enum {{
 }} {p}exceptionFlag_t;
 
 void {p}softfloat_raiseFlags(uint_fast8_t flags);
+
+"""
+_PRECISION: Final = """\
+/* 32, 64 or 80: as that of float32_t, float64_t or all bits, in sums, products, quotients and roots of extFloat80_t. */
+extern {p}THREAD_LOCAL uint_fast8_t {p}extF80_roundingPrecision;
 
 """
 _HEADER_END: Final = """\
@@ -89,11 +107,34 @@ _STATE_SOURCE: Final = """\
 {p}THREAD_LOCAL uint_fast8_t {p}softfloat_roundingMode = {mode};
 {p}THREAD_LOCAL uint_fast8_t {p}softfloat_detectTininess = {tininess};
 {p}THREAD_LOCAL uint_fast8_t {p}softfloat_exceptionFlags = 0;
-
+{extended}
 void {p}softfloat_raiseFlags(uint_fast8_t flags)
 {{
     {p}softfloat_exceptionFlags |= flags;
 }}
+"""
+_PRECISION_STATE: Final = "{p}THREAD_LOCAL uint_fast8_t {p}extF80_roundingPrecision = {bits};\n"
+_LONG_INTERNALS: Final = """\
+#include "core_long.h"
+#include "core_value.h"
+#include "core_values.h"
+
+{formats}
+
+/* Codes in two words, and how results are stored. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define CORE_HIGH 0
+#else
+#define CORE_HIGH 1
+#endif
+#define CORE_CODE_two(a, width) core_wide_of((a).v[CORE_HIGH] & (UINT64_MAX >> (128 - (width))), (a).v[1 - CORE_HIGH])
+#define CORE_CODE_x87(a, width) core_wide_of((a).signExp, (a).signif)
+#define CORE_SHORTER ({p}extF80_roundingPrecision == 64 ? 11 : {p}extF80_roundingPrecision == 32 ? 40 : 0)
+typedef core_result_128 core_result_two;
+typedef core_result_128 core_result_x87;
+#define CORE_STORE_128(U) z.v = (U)r.code.low
+#define CORE_STORE_two(U) z.v[CORE_HIGH] = r.code.high, z.v[1 - CORE_HIGH] = r.code.low
+#define CORE_STORE_x87(U) z.signExp = (uint16_t)r.code.high, z.signif = r.code.low
 """
 _INTERNALS: Final = """\
 {licence}
@@ -104,10 +145,12 @@ _INTERNALS: Final = """\
 #include "{header}"
 
 {formats}
-
+{long}
 /* A result of the core, of words of BITS bits, as the function's: T has codes of type U. call: an expression in which
  * `mode` is a core_mode. The usual rounding is a constant, so that nothing is left of the others; these are a function
  * of their own. */
+#define CORE_STORE_32(U) z.v = (U)r.code
+#define CORE_STORE_64(U) z.v = (U)r.code
 #define CORE_BEFORE ({p}softfloat_detectTininess == {p}softfloat_tininess_beforeRounding)
 #define CORE_RETURN(BITS, T, U, call, rounding) \\
     do {{ \\
@@ -116,7 +159,7 @@ _INTERNALS: Final = """\
         T z; \\
         (void)mode; \\
         {p}softfloat_exceptionFlags |= (uint_fast8_t)r.flags; \\
-        z.v = (U)r.code; \\
+        CORE_STORE_##BITS(U); \\
         return z; \\
     }} while (0)
 #define CORE_FUNCTION(BITS, T, U, name, parameters, arguments, call) \\
@@ -189,15 +232,36 @@ class LibrarySources:
     def __init__(self, formats: Sequence[LibraryFormat], policy: LibraryPolicy, prefix: str) -> None:
         self.formats, self.policy, self.prefix = formats, policy, prefix
         self.header_name = f"{prefix}softfloat.h"
-        self.functions = {own.name: list(FunctionWriter(own, formats, policy, prefix).functions()) for own in formats}
+        self.functions = {own.name: self._functions(own) for own in formats}
         self.arrays = {own.name: list(array_functions(own, self.functions[own.name], prefix)) for own in formats}
 
+    def _functions(self, own: LibraryFormat) -> list[Function]:
+        functions = list(FunctionWriter(own, self.formats, self.policy, self.prefix).functions())
+        return [*functions, *pointer_functions(functions, self.formats, self.prefix)]
+
+    @property
+    def long(self) -> bool:
+        """Whether a format needs the core's long words."""
+        return any(own.long for own in self.formats)
+
+    @property
+    def extended(self) -> bool:
+        """Whether there is a format with SoftFloat's rounding precision."""
+        return any(own.fmt.explicit_bit for own in self.formats)
+
     def types(self) -> str:
-        types = "\n".join(f"typedef struct {{ uint{f.storage}_t v; }} {self.prefix}{f.type};" for f in self.formats)
+        types = "\n".join(self._typedef(f) for f in self.formats)
         return _TYPES.format(licence=LICENCE, p=self.prefix, types=types)
 
+    def _typedef(self, own: LibraryFormat) -> str:
+        if not own.in_struct:
+            return f"typedef struct {{ uint{own.storage}_t v; }} {self.prefix}{own.type};"
+        text = _STRUCT_TYPES["extf80" if own.fmt.explicit_bit else ""]
+        return text.format(p=self.prefix, type=own.type)
+
     def header(self) -> str:
-        start = _HEADER.format(licence=LICENCE, p=self.prefix, policy=self.policy.name)
+        extended = _PRECISION.format(p=self.prefix) if self.extended else ""
+        start = _HEADER.format(licence=LICENCE, p=self.prefix, policy=self.policy.name, extended=extended)
         return start + "\n".join(self._declarations()) + _HEADER_END
 
     def _declarations(self) -> Iterable[str]:
@@ -219,13 +283,28 @@ class LibrarySources:
             header=self.header_name,
             mode=ROUNDING_MODES[policy.rounding],
             tininess=f"{self.prefix}softfloat_tininess_{tininess}Rounding",
+            extended=_PRECISION_STATE.format(p=self.prefix, bits=policy.rounding_precision) if self.extended else "",
         )
 
     def internals(self) -> str:
         constants = (
-            f"static const core_format format_{f.name} = {format_constants(f.fmt, self.policy)};" for f in self.formats
+            f"static const core_format format_{f.name} = {format_constants(f.fmt, self.policy)};"
+            for f in self.formats
+            if not f.long
         )
-        return _INTERNALS.format(licence=LICENCE, p=self.prefix, header=self.header_name, formats="\n".join(constants))
+        return _INTERNALS.format(
+            licence=LICENCE,
+            p=self.prefix,
+            header=self.header_name,
+            formats="\n".join(constants),
+            long=self._long_internals() if self.long else "",
+        )
+
+    def _long_internals(self) -> str:
+        constants = (
+            f"static const core_format_128 long_{f.name} = {long_constants(f.fmt, self.policy)};" for f in self.formats
+        )
+        return _LONG_INTERNALS.format(p=self.prefix, formats="\n".join(constants))
 
     def source(self, own: LibraryFormat) -> str:
         return self._text(self.functions[own.name])

@@ -7,6 +7,7 @@
  * core_arithmetic.h add, mul, fma
  * core_divide.h     div, sqrt, rem
  * core_convert.h    other formats, integers, comparisons
+ * core_values.h     all of these for formats of up to 128 bits, and for any kind of format
  *
  * Each is included twice, for words of 32 and of 64 bits; names end in the size. A number is
  * sig * 2^(e - bias - TOP): e is the exponent field of a code if the leading one of sig is at bit TOP.
@@ -24,7 +25,11 @@
 #endif
 
 #if defined(__GNUC__)
+#if defined(__OPTIMIZE__)
 #define CORE_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define CORE_INLINE static inline __attribute__((unused)) /* inlined, all of it is large if it is not optimized */
+#endif
 #define CORE_COLD __attribute__((cold, noinline))
 #define CORE_UNLIKELY(c) __builtin_expect(!!(c), 0)
 #else
@@ -35,14 +40,16 @@
 
 /* Roundings, with SoftFloat's numbers. RHZ, of blocks only: to nearest, ties toward zero. */
 enum { CORE_RNE = 0, CORE_RTZ = 1, CORE_RDN = 2, CORE_RUP = 3, CORE_RNA = 4, CORE_RTO = 6, CORE_RHZ = 7 };
+enum { CORE_SR = 8, CORE_SR_B = 9, CORE_SR_C = 10 }; /* stochastic: IEEE P3109's A, B and C */
 
 enum { CORE_INEXACT = 1, CORE_UNDERFLOW = 2, CORE_OVERFLOW = 4, CORE_INFINITE = 8, CORE_INVALID = 16 };
 
 /* Where the NaNs of a format are: above Inf, at the largest magnitude, in place of -0, nowhere. */
 enum { CORE_NAN_IEEE, CORE_NAN_TOP, CORE_NAN_NEGATIVE_ZERO, CORE_NAN_NONE };
 
-/* Which operand a NaN result comes from: none, the first NaN, the first signaling NaN before any other. */
-enum { CORE_NAN_GENERATED, CORE_NAN_FIRST, CORE_NAN_SIGNALING };
+/* Which operand a NaN result comes from: none, the first NaN, the first signaling NaN before any other; a quiet one, then
+ * that with the larger significand, then the positive one (x87). */
+enum { CORE_NAN_GENERATED, CORE_NAN_FIRST, CORE_NAN_SIGNALING, CORE_NAN_LARGER };
 
 /* The operand of fma that is checked first for NaNs: a, c, or c if it is signaling; b, c, a. */
 enum { CORE_FMA_ABC, CORE_FMA_CAB, CORE_FMA_SIGNALING_C, CORE_FMA_BCA };

@@ -132,11 +132,21 @@ CORE_INLINE W N(quieted)(W a, core_format f)
     return a | (W)f.quiet_bit;
 }
 
+/* Whether the second of two NaNs is taken: a quiet one, that with the larger significand, or the positive one. */
+CORE_INLINE W N(is_larger)(W second, W first, core_format f)
+{
+    W x = N(magnitude)(second, f) & ~(W)f.quiet_bit, y = N(magnitude)(first, f) & ~(W)f.quiet_bit;
+    W more = LESS(y, x) | (ZERO(x ^ y) & N(sign)(first, f) & (N(sign)(second, f) ^ 1));
+    W quiet = N(is_signaling)(second, f) ^ 1, differ = quiet ^ N(is_signaling)(first, f) ^ 1;
+    return PICK(differ, quiet, more);
+}
+
 /* The NaN result of operands at least one of which is NaN. */
 CORE_INLINE W N(nan_of_two)(W first, W second, core_format f)
 {
     W take = N(is_nan)(first, f);
     if (f.propagate == CORE_NAN_SIGNALING) take &= (N(is_signaling)(second, f) ^ 1) | N(is_signaling)(first, f);
+    if (f.propagate == CORE_NAN_LARGER) take &= (N(is_nan)(second, f) & N(is_larger)(second, first, f)) ^ 1;
     return PICK(take, first, second);
 }
 
