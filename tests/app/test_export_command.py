@@ -99,6 +99,8 @@ LIBRARY = ("export", "--library")
         (["--fmt", "fp32,mxfp8", "--profile", "nvfp4"], "profile nvfp4 is for"),
         (["--profile", "nvidia"], "--profile is for block formats"),
         (["--fmt", "s1e8m120"], "up to 128 bits"),
+        (["--acc", "nvidia-h1000"], "unknown accumulator 'nvidia-h1000'"),
+        (["--acc", "nvidia-ada-fp8"], "multiplies fp8_e4m3, fp8_e5m2 and gives fp32 or fp16; name these in --fmt, too"),
         (["--fmt", "i8"], "integer or fixed-point"),
         (["--round", "sr"], "rounding sr is not in the library"),
         (["--nan-missing", "error"], "use max or zero"),
@@ -114,10 +116,12 @@ def test_no_library(args: list[str], message: str, tmp_path: Path) -> None:
 
 def test_a_library_is_a_new_folder(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "lib"
-    printed = run(*LIBRARY, str(folder), "--fmt", "fp16,fp8_e4m3", "--prefix", "my_").stderr
+    acc = "fuse(4 + c, F=24, rz) -> fp16:rz"
+    printed = run(*LIBRARY, str(folder), "--fmt", "fp16,fp8_e4m3", "--prefix", "my_", "--acc", acc).stderr
     files = {x.name: x.read_text() for x in folder.iterdir()}
     assert printed == f"{folder}: {len(files)} files, for 2 formats\n"
-    assert {"my_softfloat.h", "my_softfloat.hpp", "f16.c", "f8_e4m3.c", "Makefile", "my_softfloat.pc.in"} < files.keys()
+    units = {"my_softfloat_units.h", "dot_inline.c"}
+    assert {"my_softfloat.h", "my_softfloat.hpp", "f16.c", "f8_e4m3.c", "Makefile", *units} < files.keys()
     assert all("SPDX-License-Identifier: 0BSD" in text for name, text in files.items() if name != "LICENSE")
     assert "exists already; give a new or an empty folder" in refused(*LIBRARY, str(folder))
     assert list((tmp_path / "deep").iterdir()) == [folder]

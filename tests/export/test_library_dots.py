@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from library_blocks import compiled
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.export.library import library_files, library_policy
 from softfloat_ref.export.library.blocks import LibraryBlock, library_block
 from softfloat_ref.export.library.constants import LibraryFormat
@@ -27,7 +28,13 @@ SANITIZED = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover", "-DCORE_POR
 SCALARS = ("fp32", "fp16", "bf16", "tf32", "fp8_e4m3", "fp8_e5m2", "fp8_e4m3fnuz", "fp8_e5m2fnuz", "fp4_e2m1")
 BLOCKS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8", "nvfp4")
 # Of an exact sum of all products, or with NaNs that are passed on.
-REFUSED = {"exact", "fp32-pairwise", "nvidia-fp64", "x86-vdpbf16ps", "x86-amx-bf16", "fp64-sequential"}
+REFUSED = {
+    "exact": "units of 1 to 512 products in a step, not all",
+    "fp32-pairwise": "units of 1 to 512 products in a step, not all",
+    "nvidia-fp64": "multiplies fp64 and gives fp64; name these in --fmt, too",
+    "x86-vdpbf16ps": "NaN rule propagate",
+    "x86-amx-bf16": "NaN rule propagate",
+}
 FIRST = {"nvidia-h100": ("fp16",), "mx-fp32": ("mxfp8_e4m3",), "fp32-sequential": ("bf16",)}
 
 
@@ -77,12 +84,17 @@ def near(fmt: Format, rng: random.Random, spread: int, top: int) -> int:
 
 
 def vectors(unit: DotUnit, count: int, seed: int = 1) -> Any:
-    """Operands of close and of distant exponents, cancelling pairs, zeros, special values; c beside them."""
+    """Operands of close and of distant exponents, cancelling pairs, zeros, special values, tiny products; c beside
+    them."""
     rng, fmt, out = random.Random(seed), unit.fmt, unit.out.fmt
     for k in range(count):
         n = rng.choice((1, 2, unit.step, rng.randint(1, 2 * unit.step + 1)))
         spread, top = rng.choice((1, 4, 12, 40)), rng.randint(0, (1 << fmt.exponent_bits) - 1)
         other = top if rng.random() < 0.3 else max(0, 2 * fmt.bias - top)
+        tiny = k % 6 == 1
+        if tiny:  # products about the smallest normal result
+            at = out.emin + rng.randint(-24, 6)
+            spread, top, other = 2, fmt.bias + at // 2, fmt.bias + at - at // 2
         a = [near(fmt, rng, spread, top) for _ in range(n)]
         b = [near(fmt, rng, spread, other) for _ in range(n)]
         if k % 3 == 0:
@@ -94,6 +106,7 @@ def vectors(unit: DotUnit, count: int, seed: int = 1) -> Any:
                 for y in (a, b)
             )
         c = 0 if k % 5 == 0 else near(out, rng, 30, out.bias + rng.randint(-30, 30))
+        c = c & (out.min_normal_code * 2 - 1 | out.sign_bit) if tiny else c
         yield a, b, c
 
 
@@ -137,3 +150,44 @@ def test_named_units(acc: str, tmp_path: Path) -> None:
     units = Units(acc, (*names, *others, *BLOCKS), tmp_path)
     for unit in units.units:
         check(units, unit, 60)
+
+
+def texts(acc: str, *names: str) -> dict[str, str]:
+    return library_files([any_format(x) for x in names], library_policy({}), accumulators=[get_accumulator(acc)])
+
+
+@pytest.mark.parametrize(
+    ("acc", "names", "message"),
+    [
+        *((acc, ("fp32", "bf16"), message) for acc, message in REFUSED.items()),
+        ("nvidia-h100", ("fp32", "fp8_e4m3"), "nvidia-h100 multiplies fp16, bf16, tf32 and gives fp32 or fp16"),
+        ("nvidia-h100", ("bf16",), "name these in --fmt, too"),
+        ("fuse(p + c, F=60, rz) -> fp32:rz; step = 4", ("fp32",), "an aligned sum of more than 4 parts or 40 bits"),
+        ("fuse(fuse(p) + fuse(p) + c) -> fp32:rne; step = 4", ("fp32",), "an exact sum of exact sums of a wide range"),
+        ("fuse(p + c) -> fp32:rne; step = 4", ("fp32", "mxfp8"), "an exact sum of scaled products and other terms"),
+        ("fuse(fuse(p) -> fp32:rne + c) -> fp32:rne; step = 64", ("fp32", "mxfp8"), "products under several scales"),
+        ("fuse(p[0:4] + p[8:] + c) -> fp32:rne; step = 8", ("fp32",), "a slice without products"),
+        ("fuse(p + c) -> fp32:rnu; step = 2", ("fp32",), "rounding rnu"),
+    ],
+)
+def test_what_a_library_cannot_have_is_refused(acc: str, names: tuple[str, ...], message: str) -> None:
+    with pytest.raises(Error, match=message):
+        texts(acc, *names)
+
+
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("dot_nvidia_h100.c", ".bits = {25}", ".bits = {26}"),
+        ("dot_nvidia_h100.c", ".floor = -133", ".floor = -120"),
+        ("dot_nvidia_h100.c", ".mode = {1, 0}", ".mode = {0, 0}"),
+        ("core_dot.h", "kept = s > 63 ? 0 : t.sig >> s", "kept = s > 62 ? 0 : (t.sig >> s) + 1"),
+    ],
+)
+def test_a_wrong_constant_is_seen(name: str, right: str, wrong: str, tmp_path: Path) -> None:
+    files = texts("nvidia-h100", "fp32", "bf16")
+    assert right in files[name]
+    units = Units("nvidia-h100", ("fp32", "bf16"), tmp_path, files | {name: files[name].replace(right, wrong, 1)})
+    with pytest.raises(AssertionError, match="bf16_dot_nvidia_h100_f32"):
+        check(units, units.units[0], 1000)

@@ -32,7 +32,7 @@ def done(command: list[str], folder: Path) -> str:
 @pytest.mark.full
 def test_make_and_the_programs_of_the_page(tmp_path: Path) -> None:
     folder = tmp_path / "lib"
-    write_library(folder, library_texts(["fp16", "bf16", "fp32", "fp64", "fp8_e4m3", "mxfp8"]))
+    write_library(folder, library_texts(["fp16", "bf16", "fp32", "fp64", "fp8_e4m3", "mxfp8"], acc="mx-fp32"))
     tested = done(["make", "-s", "-j2", "check", f"CFLAGS={' '.join(STRICT)} -O1"], folder)
     assert re.fullmatch(r"\d{3} tested, 0 wrong\n", tested)
     done(["cc", *STRICT, "-Ilib", str(PROGRAMS / "fp8.c"), "lib/libsoftfloat.a", "-o", "c"], tmp_path)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.export.library import library_files, library_policy, write_library
 from softfloat_ref.export.library.policies import ROUNDING_MODES
+from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.policies import parse_rounding
 
@@ -22,8 +23,9 @@ MODES = [mode.name.lower() for mode in ROUNDING_MODES]
 Codes = NDArray[np.uint64]
 
 
-def library_texts(formats: Sequence[str], prefix: str = "", **policy: Any) -> dict[str, str]:
-    return library_files([any_format(f) for f in formats], library_policy(policy), prefix)
+def library_texts(formats: Sequence[str], prefix: str = "", acc: str = "", **policy: Any) -> dict[str, str]:
+    units = [get_accumulator(x) for x in acc.split(",") if x]
+    return library_files([any_format(f) for f in formats], library_policy(policy), prefix, accumulators=units)
 
 
 class CompiledLibrary:

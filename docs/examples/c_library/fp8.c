@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A sum in FP8, rounded upward, and four values as a block of MXFP8. */
+/* A sum in FP8, rounded upward; four values as a block of MXFP8, and the dot product of the block with itself. */
 #include <stdio.h>
 #include <string.h>
 #include "softfloat_units.h"
@@ -9,6 +9,7 @@ int main(void)
     const float x[4] = {0.3f, 1.5f, -448, 1000};
     float32_t values[4], back[4];
     float8_e4m3_t codes[4], a, b;
+    float32_t sum = {0};
     e8m0_t scale;
     memcpy(values, x, sizeof x);
     softfloat_roundingMode = softfloat_round_max;
@@ -22,5 +23,7 @@ int main(void)
     printf("scale %02x, elements", scale.v);
     for (int i = 0; i < 4; i++) printf(" %02x", codes[i].v);
     printf(", the last one %08x\n", (unsigned)back[3].v);
+    sum = mxfp8_e4m3_dot_mx_fp32_f32(4, &scale, codes, &scale, codes, sum);
+    printf("sum of squares %08x\n", (unsigned)sum.v);
     return 0;
 }
