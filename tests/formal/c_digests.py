@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from softfloat_ref.export.library import LibraryPolicy
 from softfloat_ref.units import OperationUnit
 
-from .c_functions import library_function, library_of
+from .c_wrappers import definition, library_of
 
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.S)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
@@ -36,11 +36,13 @@ class Definition(NamedTuple):
         return {_name(word) for word in _IDENTIFIER.findall(self.text)}
 
 
-def core_digest(unit: OperationUnit, policy: LibraryPolicy, files: Mapping[str, str] | None = None) -> str:
-    """Of a unit's function. files: of the library."""
+def core_digest(
+    unit: OperationUnit, policy: LibraryPolicy, files: Mapping[str, str] | None = None, arrays: bool = False
+) -> str:
+    """Of a unit's function. files: of the library; arrays: the function is that of arrays."""
     files = files or library_of(unit, policy)
     core = [d for name in sorted(files) if name.startswith("core") for d in definitions(name, files[name])]
-    text = library_function(unit, policy).definition
+    text = definition(unit, policy, arrays)
     texts = [text, files["softfloat_state.c"], *(d.text for d in reached(text, core))]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:_SHOWN]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import click
@@ -18,14 +18,15 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.proof.engine import Tactics, Verdict
-from softfloat_ref.proof.prove import prove
+from softfloat_ref.proof.prove import STRATEGIES, Strategy, prove
 from softfloat_ref.proof.question import Counterexample
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.units import OperationUnit
 
 from .c_digests import core_digest
-from .c_functions import INTEGERS, OPERATIONS, OPTIONS, CFunction, c_policy, check_width, compiled, compiler
+from .c_functions import OPTIONS, CFunction, check_width, compiled, compiler
 from .c_record import Proved, read_record, table, write_record
+from .c_wrappers import INTEGERS, OPERATIONS, c_policy
 from .options import jobs_option, limit_option
 
 _SMALL: Final = ("fp4_e2m1", "fp6_e2m3", "fp6_e3m2", "fp8_e4m3", "fp8_e5m2")
@@ -45,11 +46,12 @@ _BY_DEFAULT: Final = {
 }
 _ROUNDINGS: Final = tuple(rounding_name(r) for r in ROUNDING_MODES)
 _FIVE: Final = tuple(name for name in _ROUNDINGS if name != rounding_name(Rounding.RTO))
+_ARRAYS: Final = "_n"
 _COLUMN: Final = 11
 
 
 class Task(NamedTuple):
-    """A proof. operation: its name; conversions are from_FORMAT and to_FORMAT."""
+    """A proof. operation: its name; conversions are from_FORMAT and to_FORMAT; with _n, of arrays."""
 
     fmt: str
     operation: str
@@ -65,12 +67,36 @@ class Task(NamedTuple):
         if library_format(get_format(self.fmt), own).long:
             raise Error(f"{self.fmt} has words of 128 bits here, which are not proved")
         policy = own.policy.replace(rounding=self.rounding, tininess=self.tininess)
-        way, _, other = self.operation.partition("_")
+        name = self.operation.removesuffix(_ARRAYS)
+        way, _, other = name.partition("_")
         if way == "from":
             return OperationUnit.make("convert", other, self.fmt, policy)
         if way == "to":
             return OperationUnit.make("convert", self.fmt, other, policy)
-        return OperationUnit.make(self.operation, self.fmt, policy=policy)
+        return OperationUnit.make(name, self.fmt, policy=policy)
+
+    @property
+    def arrays(self) -> bool:
+        """Whether the function is that of arrays."""
+        return self.operation.endswith(_ARRAYS)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether there is something to prove in each rounding."""
+        return not (self.arrays or self.operation in _COMPARISONS)
+
+    def compiled(self, files: Mapping[str, str] | None = None) -> CFunction:
+        """The function. files: of the library. Raises Error."""
+        if self.arrays and self.rounding != _ROUNDINGS[0]:
+            raise Error(
+                f"{self.operation}: loops over arrays are of {_ROUNDINGS[0]}; others call the function of values"
+            )
+        text = compiled(self.unit, c_policy(self.policy), files, self.arrays)
+        return CFunction(self.unit, text, arrays=self.arrays)
+
+    def digest(self, files: Mapping[str, str] | None = None) -> str:
+        """Of the source text that the function is made of."""
+        return core_digest(self.unit, c_policy(self.policy), files, self.arrays)
 
 
 class _Result(NamedTuple):
@@ -81,18 +107,18 @@ class _Result(NamedTuple):
     note: str = ""
 
 
-def decide(task: Task, limit_s: float) -> _Result:
+def decide(task: Task, strategy: Strategy, limit_s: float) -> _Result:
     """Prove a function. Raises Error."""
     begin, unit = time.process_time(), task.unit
     try:
-        proof = prove(CFunction(unit, compiled(unit, c_policy(task.policy))), "auto", Tactics(limit_s))
+        proof = prove(task.compiled(), strategy, Tactics(limit_s))
     except Unsupported as e:
         return _Result("undecided", time.process_time() - begin, f"not read: {e}")
     note = "" if proof.counterexample is None else shown(unit, proof.counterexample)
     return _Result(proof.verdict, time.process_time() - begin, note)
 
 
-def _decide(task: tuple[Task, float]) -> _Result:
+def _decide(task: tuple[Task, Strategy, float]) -> _Result:
     return decide(*task)
 
 
@@ -101,7 +127,7 @@ def shown(unit: OperationUnit, counterexample: Counterexample) -> str:
     names = zip(unit.inputs, counterexample.inputs, strict=True)
     inputs = [f"{f.name} = {x:#0{2 + (f.width + 3) // 4}x}" for f, x in names]
     inputs += [f"{name} = {x:#x}" for name, x in counterexample.others.items() if x]
-    answers = [f"{code:#x}, flags {flags:#04x}" for code, flags in (counterexample.got, counterexample.expected)]
+    answers = [f"{code:#x}, flags {flags:#04x}" for code, flags, *_ in (counterexample.got, counterexample.expected)]
     reason = f" ({counterexample.said})" if counterexample.said else ""
     return f"{', '.join(inputs)}: C gives {answers[0]}; expected {answers[1]}{reason}"
 
@@ -113,6 +139,7 @@ def shown(unit: OperationUnit, counterexample: Counterexample) -> str:
               f"(default: {', '.join(_FIVE)}).")  # fmt: skip
 @click.option("--tininess", type=click.Choice(["after", "before"]), default="after", show_default=True)
 @click.option("--policy", default="ieee", show_default=True, help="NAME[,field=value,...] or a specialization's name.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True, help="As of prove.")
 @limit_option
 @jobs_option
 @click.option("--record", is_flag=True, help="Add what is proved to the record.")
@@ -123,6 +150,7 @@ def command(
     roundings: tuple[str, ...],
     tininess: str,
     policy: str,
+    strategy: Strategy,
     limit: float,
     jobs: int | None,
     record: bool,
@@ -131,8 +159,8 @@ def command(
     """Prove functions of the exported C library equal to the oracle, result and flags, for all operands.
 
     OPERATION is a name as in `softfloat-ref eval`, or a conversion: from_F or to_F, of a format or an integer (i32,
-    u32, i64, u64). By default, all of FORMAT; and all that takes minutes, of the formats of up to 16 bits. Exit code 1
-    if a function differs, 3 if one is undecided within the limit.
+    u32, i64, u64); with _n, the loop over arrays. By default, all of FORMAT; and all that takes minutes, of the formats
+    of up to 16 bits. Exit code 1 if a function differs, 3 if one is undecided within the limit.
     """
     try:
         if only_table:
@@ -140,7 +168,7 @@ def command(
             return
         rows = _chosen(fmt, operations)
         tasks = [[Task(*row, rounding, tininess, policy) for rounding in roundings or _FIVE] for row in rows]
-        sys.exit(prove_all(tasks, limit, jobs, record))
+        sys.exit(prove_all(tasks, limit, jobs, record, strategy))
     except Error as e:
         print(f"c_library: {e}", file=sys.stderr)
         sys.exit(2)
@@ -153,8 +181,8 @@ def _chosen(fmt: str | None, operations: Sequence[str]) -> list[tuple[str, str]]
     name = get_format(fmt).name
     chosen = operations or [*OPERATIONS, *(op for op in _CONVERSIONS if op.partition("_")[2] != name)]
     for operation in chosen:
-        way, _, other = operation.partition("_")
-        if way not in ("from", "to") and operation not in OPERATIONS:
+        way, _, other = operation.removesuffix(_ARRAYS).partition("_")
+        if way not in ("from", "to") and operation.removesuffix(_ARRAYS) not in OPERATIONS:
             raise unknown("operation", operation, OPERATIONS, "; or from_F, to_F")
         if way in ("from", "to") and get_format(other).is_integer and other not in INTEGERS:
             raise unknown("integer format", other, INTEGERS)
@@ -164,7 +192,13 @@ def _chosen(fmt: str | None, operations: Sequence[str]) -> list[tuple[str, str]]
     return [(name, op) for op in chosen]
 
 
-def prove_all(rows: Sequence[Sequence[Task]], limit_s: float, jobs: int | None = None, record: bool = False) -> int:
+def prove_all(
+    rows: Sequence[Sequence[Task]],
+    limit_s: float,
+    jobs: int | None = None,
+    record: bool = False,
+    strategy: Strategy = "auto",
+) -> int:
     """Prove functions, and print a line for each with the roundings as columns; returns the exit code."""
     for task in rows[0]:
         if task.rounding not in _ROUNDINGS:
@@ -174,9 +208,9 @@ def prove_all(rows: Sequence[Sequence[Task]], limit_s: float, jobs: int | None =
           " seconds of a proof")  # fmt: skip
     print(f"{'':40}" + "".join(f"{task.rounding:>{_COLUMN}}" for task in rows[0]), flush=True)
     verdicts: list[Verdict] = []
-    tasks = [row[:1] if row[0].operation in _COMPARISONS else row for row in rows]  # these do not round
+    tasks = [row if row[0].rounds else row[:1] for row in rows]
     with workers(jobs) as pool:
-        results = in_order(pool, _decide, [(task, limit_s) for row in tasks for task in row])
+        results = in_order(pool, _decide, [(task, strategy, limit_s) for row in tasks for task in row])
         for row in tasks:
             done = [next(results) for _ in row]
             verdicts += [r.verdict for r in done]
@@ -191,8 +225,7 @@ def prove_all(rows: Sequence[Sequence[Task]], limit_s: float, jobs: int | None =
 
 
 def _digest(of: Task | Proved) -> str:
-    unit = Task(of.fmt, of.operation, of.rounding, of.tininess, of.policy).unit
-    return core_digest(unit, c_policy(of.policy))
+    return Task(of.fmt, of.operation, of.rounding, of.tininess, of.policy).digest()
 
 
 _WORDS: Final[dict[Verdict, str]] = {"proved": "proved", "undecided": "undecided", "counterexample": "WRONG"}

@@ -16,12 +16,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, selected
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, make, not_, or_, selected
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const
 
 from . import llvm_integers, llvm_memory
-from .llvm_integers import BINARY, DIVISIONS, Bits
+from .llvm_forms import FORMS
+from .llvm_integers import Bits
 from .llvm_memory import is_vector
 from .llvm_source import (
     NULL,
@@ -46,6 +47,9 @@ _IGNORED: Final = (
 )  # fmt: skip
 _RANGE: Final = re.compile(r"!range\b|\brange\(")
 _DATA: Final = 24  # bytes from the beginning of what owns an array to the place of the array (NRT_MemInfo)
+
+
+Possible = Callable[[Guard], bool]
 
 
 class Symbols(NamedTuple):
@@ -83,9 +87,10 @@ def ran(module: Module, *arguments: Any) -> Ran:
     return Ran([[c.term for c in many] for many in cells], or_(*machine.broken))
 
 
-def answers(module: Module, count: int, *arguments: Term) -> Ran:
-    """A function of integers and of the place where it leaves words of 64 bits; it may write and read variables."""
-    machine = _Machine(module, module.variables)
+def answers(module: Module, count: int, *arguments: Term, possible: Possible = lambda conditions: True) -> Ran:
+    """A function of integers and of the place where it leaves words of 64 bits; it may write and read variables.
+    possible: whether bits can all be set, of the conditions under which a loop goes on; True if that is not known."""
+    machine = _Machine(module, module.variables, possible)
     place = machine.new([Bits(const(0, WORD), TRUE)] * count)
     _, memory = machine.call(module.functions[module.main], [*map(Bits, arguments), place], (), machine.memory)
     cells = memory[place.array or 0]
@@ -99,8 +104,11 @@ class _Machine:
     aligned: of what the addresses of constant arrays are multiples. variables: their widths; poison until something is
     stored there, since other code may change them before."""
 
-    def __init__(self, module: Module, variables: Mapping[str, int] = {}) -> None:
+    def __init__(
+        self, module: Module, variables: Mapping[str, int] = {}, possible: Possible = lambda conditions: True
+    ) -> None:
         self.module = module
+        self.possible = possible
         self.broken: list[Term] = []
         self.memory: dict[int, Any] = {}
         self.steps = 0
@@ -146,7 +154,10 @@ class _Machine:
 
         def go(rounds: int, came: int, to: int, state: State) -> None:
             place = f.order[to]
-            key = (rounds + (place <= f.order[came]), place)
+            again = place <= f.order[came]
+            if again and not self.possible(state.guard):
+                return
+            key = (rounds + again, place)
             if key not in waiting:
                 heapq.heappush(queue, key)
             waiting.setdefault(key, []).append(self.entered(f, came, to, state))
@@ -225,7 +236,7 @@ class _Machine:
 
     def instruction(self, i: Instruction, state: State) -> Any:
         """The value of an instruction; None if it has none. Changes the memory of the state."""
-        known = _FORMS.get(i.op)
+        known = FORMS.get(i.op)
         if known is None:
             raise Unsupported(f"LLVM's {i.op}")
         return known(self, i, state)
@@ -247,6 +258,8 @@ class _Machine:
         """getelementptr."""
         base, *indices = (self.operand(o, state) for o in i.operands)
         promise, kind = llvm_memory.stepped_over(i.text.split("getelementptr", 1)[1])
+        if kind in self.module.types:
+            kind, indices = self.module.types[kind], [x for x in indices[:1] if _is_first(indices[1:])]
 
         def one(pointer: Pointer, *at: Bits) -> Pointer:
             step, beyond = llvm_memory.offset(kind, [b.term for b in at])
@@ -337,6 +350,8 @@ class _Machine:
             return self.never(state.guard, or_(not_(values[0].term), values[0].poison))
         if name.startswith("llvm.masked.gather"):
             return self.gather(i, state, *values)
+        if name.startswith("llvm.memcpy"):
+            return self.copied(state, *values)
         if name.startswith("llvm.memset"):
             return self.filled(state, *values)
         if name == "NRT_MemInfo_alloc_aligned":
@@ -384,6 +399,15 @@ class _Machine:
         copy[index.value : index.value + count] = [Bits(cell, byte.poison)] * count
         state.memory[place.array] = copy  # type: ignore[index]
 
+    def copied(self, state: State, to: Pointer, source: Pointer, size: Bits, *rest: Any) -> None:
+        """memcpy, between rooms of single values. Their array, in C, may be longer."""
+        values, room = self.content(source, state), self.content(to, state, changed=True)
+        if not (isinstance(values, dict) and isinstance(room, dict) and size.term.is_const and size.poison is FALSE):
+            llvm_memory.no_place()
+        if not (to.at.is_const and source.at.is_const):
+            llvm_memory.no_place()
+        state.memory[to.array] = llvm_memory.copied(room, to.at.value, values, source.at.value, size.term.value)  # type: ignore[index]
+
     def room(self, state: State, content: dict[int, Any]) -> Pointer:
         """Room for single values."""
         pointer = self.new({})
@@ -410,6 +434,11 @@ class _Machine:
         return self.each(i, state, one)
 
 
+def _is_first(indices: Sequence[Bits]) -> bool:
+    """Whether they are those of the first part of a structure."""
+    return all(x.term.is_const and x.term.value == 0 and x.poison is FALSE for x in indices)
+
+
 def _refuse_volatile(i: Instruction) -> None:
     if re.search(rf"\b{i.op} (atomic|volatile)\b", i.text):
         raise Unsupported(f"LLVM's {i.op} of memory that others change")
@@ -422,92 +451,3 @@ def _integers(values: Iterable[Any]) -> Iterator[Bits]:
             yield from _integers(x)
         elif isinstance(x, Bits):
             yield x
-
-
-# -- forms -------------------------------------------------------------------------------------------------------------
-
-
-def _compared(machine: _Machine, i: Instruction, state: State) -> Any:
-    order = i.text.split("icmp", 1)[1].removeprefix(" samesign").split()[0]
-
-    def one(a: Any, b: Any) -> Bits:
-        a, b = (llvm_memory.address(x) if isinstance(x, Pointer) else x for x in (a, b))
-        return llvm_integers.compared(order, i.flags, a, b)
-
-    return machine.each(i, state, one)
-
-
-def _cast(machine: _Machine, i: Instruction, state: State) -> Any:
-    shape = vector_of(i.type)
-    width = width_of(shape[1] if shape else i.type)
-    return machine.each(i, state, lambda a: llvm_integers.cast(i.op, i.flags, a, width))
-
-
-def _selected(machine: _Machine, i: Instruction, state: State) -> Any:
-    def one(c: Bits, a: Any, b: Any) -> Any:
-        if isinstance(a, Pointer):
-            if c.term.is_const:
-                return a if c.term.value else b
-            return Pointer(a.array, ite(c.term, a.at, b.at)) if a.array == b.array else llvm_memory.no_place()
-        return llvm_integers.chosen(c, a, b)
-
-    return machine.each(i, state, one)
-
-
-def _same(machine: _Machine, i: Instruction, state: State) -> Any:
-    """bitcast between equal types."""
-    value = machine.operand(i.operands[0], state)
-    one = value[0] if is_vector(value) else value
-    if isinstance(one, Bits) and not i.type.endswith(f"i{one.term.width}") and f"i{one.term.width}>" not in i.type:
-        raise Unsupported("LLVM's bitcast")
-    return value
-
-
-def _inserted(machine: _Machine, i: Instruction, state: State) -> Any:
-    vector, value, at = (machine.operand(o, state) for o in i.operands)
-    return (*vector[: at.term.value], value, *vector[at.term.value + 1 :])
-
-
-def _placed(machine: _Machine, i: Instruction, state: State) -> list[Any]:
-    """insertvalue: into a structure, a list."""
-    values, value = (machine.operand(o, state) for o in i.operands)
-    at = int(i.text.rsplit(",", 1)[1])
-    return [*values[:at], value, *values[at + 1 :]]
-
-
-def _extracted(machine: _Machine, i: Instruction, state: State) -> Any:
-    vector, at = (machine.operand(o, state) for o in i.operands)
-    return vector[at.term.value]
-
-
-def _shuffled(machine: _Machine, i: Instruction, state: State) -> Any:
-    both = [x for o in i.operands[:2] for x in machine.operand(o, state)]
-    mask = i.text[i.text.rindex("<") :] if i.text.rstrip().endswith(">") else ""
-    shape = vector_of(i.type) or llvm_memory.no_place()
-    if not mask:  # zeroinitializer
-        return (both[0],) * shape[0]
-    places = [part.split()[1] for part in mask[1:-1].split(",")]
-    return tuple(both[int(p)] if p.isdigit() else Bits(const(0, both[0].term.width), TRUE) for p in places)
-
-
-_Form = Callable[[_Machine, Instruction, State], Any]
-_FORMS: Final[dict[str, _Form]] = {
-    **dict.fromkeys(BINARY, lambda m, i, s: m.each(i, s, lambda a, b: llvm_integers.binary(i.op, i.flags, a, b))),
-    **dict.fromkeys(DIVISIONS, _Machine.division),
-    **dict.fromkeys(("zext", "sext", "trunc"), _cast),
-    "icmp": _compared,
-    "ptrtoint": lambda m, i, s: m.each(i, s, llvm_memory.address),
-    "select": _selected,
-    "bitcast": _same,
-    "freeze": _Machine.frozen,
-    "getelementptr": _Machine.address,
-    "load": _Machine.load,
-    "store": _Machine.store,
-    "call": _Machine.called,
-    "insertelement": _inserted,
-    "extractelement": _extracted,
-    "shufflevector": _shuffled,
-    "alloca": lambda m, i, s: m.room(s, {}),
-    "insertvalue": _placed,
-    "extractvalue": lambda m, i, s: m.operand(i.operands[0], s)[int(i.text.rsplit(",", 1)[1])],
-}

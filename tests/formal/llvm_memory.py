@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from softfloat_ref.symbolic.build import bare, eq, extract, make, not_, or_, selected, zext
@@ -52,6 +52,8 @@ def stepped_over(text: str) -> tuple[bool, str]:
 
 def offset(kind: str, indices: Sequence[Term]) -> tuple[Term, Term]:
     """The bytes that an index steps over, and whether they overflow."""
+    if all(x.is_const and x.value == 0 for x in indices):
+        return const(0, WORD), FALSE
     if (array := re.fullmatch(r"\[\d+ x (i\d+)\]", kind)) and len(indices) > 1 and indices[0] is const(0, WORD):
         kind, indices = array[1], indices[1:]
     if len(indices) != 1:
@@ -73,6 +75,17 @@ def put(room: dict[int, Any], at: int, values: Sequence[Any]) -> None:
                 raise Unsupported("a value in a part of another")
         room[at] = value
         at += width
+
+
+def copied(room: Mapping[int, Any], to: int, values: Mapping[int, Any], start: int, size: int) -> dict[int, Any]:
+    """A room with other values in so many bytes. Raises Unsupported for a part of a value, or bytes without one."""
+    moved = {to + at - start: x for at, x in values.items() if start <= at < start + size}
+    if sum(map(_bytes, moved.values())) != size:
+        raise Unsupported("a copy of values in parts")
+    new = dict(room)
+    for at, x in moved.items():
+        put(new, at, (x,))
+    return new
 
 
 def _bytes(value: Any) -> int:

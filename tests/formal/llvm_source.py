@@ -81,12 +81,13 @@ class Table(NamedTuple):
 
 class Module(NamedTuple):
     """The functions that are defined, by name. main: the one that was asked for; tables: constant arrays of integers;
-    variables: the widths of those that are integers."""
+    variables: the widths of those that are integers; types: of structures of one integer."""
 
     functions: Mapping[str, Function]
     main: str
     tables: Mapping[str, Table] = {}
     variables: Mapping[str, int] = {}
+    types: Mapping[str, str] = {}
 
 
 _FLAGS: Final = frozenset(("nuw", "nsw", "exact", "disjoint", "nneg", "samesign"))
@@ -98,6 +99,7 @@ _TABLE: Final = re.compile(
     r"= (?:internal |private )?(?:dso_local )?(?:(?:local_)?unnamed_addr )?constant "
     r"\[(\d+) x i\d+\] (?:c\"(.*)\"|\[((?:i\d+ -?\d+(?:, )?)+)\])(?:, align (\d+))?$"
 )
+_STRUCTURE: Final = re.compile(r"^(%[\w.]+) = type \{ (i\d+) \}$", re.M)
 _VARIABLE: Final = re.compile(
     r"= (?:internal )?(?:dso_local )?(?:local_unnamed_addr )?global i(\d+) -?\d+(?:, align \d+)?$"
 )
@@ -132,7 +134,7 @@ def parsed(text: str, main: str) -> Module:
     }
     tables = {v.name: own for v in variables if v.name in used and (own := _table(str(v))) is not None}
     integers = {v.name: int(m[1]) for v in variables if v.name in used and (m := _VARIABLE.search(str(v).strip()))}
-    return Module(table, main, tables, integers)
+    return Module(table, main, tables, integers, dict(_STRUCTURE.findall(str(module))))
 
 
 def _ranges(text: str) -> dict[str, list[tuple[int, int] | None]]:

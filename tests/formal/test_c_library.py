@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from formal import c_library
-from formal.c_digests import core_digest
-from formal.c_functions import CFunction, c_policy, compiled, library_of, run
+from formal.c_functions import run
 from formal.c_library import Task, command, prove_all, shown
 from formal.c_record import Proved, read_record, table, write_record
+from formal.c_wrappers import c_policy, library_of
 from softfloat_ref.export.library.functions import FunctionWriter
 from softfloat_ref.proof.engine import Tactics, Verdict
 from softfloat_ref.proof.prove import Proof, prove
@@ -42,6 +42,9 @@ PROVED = [
     Task("fp8_e5m2", "mul", "rne", "after", "tpu-bf16"),
     Task("fp8_e5m2", "mul", "rne", "before", "ARM-VFPv2"),
     Task("fp8_e5m2", "to_i64", "rne", "after", "8086-SSE"),
+    Task("fp4_e2m1", "rem"),
+    Task("fp4_e2m1", "mul_n"),
+    Task("fp8_e4m3", "to_fp16_n"),
 ]
 # A constant of each step: file, text, another one, the operation and format in which it matters.
 PLANTED = {
@@ -75,6 +78,10 @@ PLANTED = {
     "rounding of the state": (
         "core_library.h", "call, softfloat_roundingMode)", "call, CORE_RUP)", Task("fp8_e4m3", "mul", "rdn"),
     ),
+    "flags of an element": (
+        "core_library.h", "= (uint8_t)r.flags; \\", "= r.flags != 0; \\", Task("fp4_e2m1", "mul_n"),
+    ),
+    "leading zeros by a float": ("core.h", "return 158 - (", "return 157 - (", Task("fp4_e2m1", "mul_n")),
     "tininess of the state": (
         "core_library.h", "== softfloat_tininess_before", "!= softfloat_tininess_before", Task("fp8_e5m2", "mul"),
     ),
@@ -83,8 +90,7 @@ PLANTED = {
 
 def proof_of(task: Task, file: str = "", text: str = "", other: str = "") -> Proof:
     """Of a library in which a text is another one."""
-    return prove(CFunction(task.unit, compiled(task.unit, c_policy(task.policy), changed(task, file, text, other))),
-                 "auto", Tactics(60.0))  # fmt: skip
+    return prove(task.compiled(changed(task, file, text, other)), "auto", Tactics(60.0))
 
 
 def changed(task: Task, file: str = "", text: str = "", other: str = "") -> dict[str, str]:
@@ -111,9 +117,9 @@ def test_a_wrong_constant_is_found(name: str) -> None:
     file, text, other, task = PLANTED[name]
     counterexample = proof_of(task, file, text, other).counterexample
     assert counterexample is not None
-    assert counterexample.expected != counterexample.got
-    right = CFunction(task.unit, compiled(task.unit, c_policy(task.policy)))
-    assert run(right.text, right.values(counterexample.inputs, counterexample.others)) == counterexample.expected
+    assert counterexample.said or counterexample.expected != counterexample.got
+    right, expected = task.compiled(), counterexample.expected
+    assert run(right.text, right.values(counterexample.inputs, counterexample.others), len(expected)) == expected
     assert counterexample.expected[0] == task.unit.answer(counterexample.inputs)[0]
     assert f"expected {counterexample.expected[0]:#x}, flags {counterexample.expected[1]:#04x}" in shown(
         task.unit, counterexample
@@ -145,7 +151,7 @@ def test_what_is_undefined_in_c_is_found() -> None:
 
 
 def digest(task: Task, file: str = "", text: str = "", other: str = "") -> str:
-    return core_digest(task.unit, c_policy(task.policy), changed(task, file, text, other))
+    return task.digest(changed(task, file, text, other))
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -239,7 +245,7 @@ def test_table(
 ) -> None:
     results, recorded = iter(verdicts), []
     monkeypatch.setattr(c_library, "compiler", lambda: "clang")
-    monkeypatch.setattr(c_library, "decide", lambda task, limit_s: c_library._Result(next(results), 1.5))
+    monkeypatch.setattr(c_library, "decide", lambda task, strategy, limit_s: c_library._Result(next(results), 1.5))
     monkeypatch.setattr(c_library, "write_record", recorded.append)
     tasks = [Task("fp4_e2m1", "add", "rne"), Task("fp4_e2m1", "add", "rdn")]
     assert prove_all([tasks], 1.0, jobs=1, record=True) == code
@@ -267,6 +273,7 @@ def test_a_counterexample_has_what_else_counts() -> None:
         (["fp32", "to_i16"], "unknown integer format 'i16'"),
         (["fp32", "add", "--policy", "p3109"], "fp32 has words of 128 bits here, which are not proved"),
         (["e8m0", "from_fp32"], "e8m0 has words of 128 bits here"),
+        (["fp16", "add_n", "--rounding", "rup", "--jobs", "1"], "add_n: loops over arrays are of rne"),
         (["fp128", "add"], "only results of up to 64 bits are proved"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from llvmlite import binding
 from numba import njit
 
 from formal import llvm, llvm_source
-from formal.llvm import Ran, Symbols, answers, ran, run
+from formal.llvm import Possible, Ran, Symbols, answers, ran, run
 from formal.llvm_source import parsed
-from softfloat_ref.symbolic.build import concat, sext, zext
+from softfloat_ref.symbolic.build import and_, concat, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import const, evaluator, signed, var
+from softfloat_ref.symbolic.terms import Term, const, evaluator, signed, var
 
 ARRAY = "ptr %{0}.0, ptr %{0}.1, i64 %{0}.2, i64 %{0}.3, ptr %{0}, i64 %{0}.5, i64 %{0}.6"
 PLACES = ", ".join(ARRAY.format(name) for name in ("pa", "pb", "pc", "out"))
@@ -80,6 +80,7 @@ def in_table(index: str, load: str = "load i8, ptr %p") -> str:
     return f"{index}\n%j = zext i8 %i to i64\n{place}\n%x = {load}\n%r = zext i8 %x to i32"
 
 
+FLOAT = "%w = {} i8 %a to i32\n%y = mul i32 %w, 33554831\n%x = {} i32 %y to float\n%r = bitcast float %x to i32"
 BODIES = {
     "bytes": in_table("%i = and i8 %a, 3"),
     "words": """%i = and i8 %a, 1
@@ -129,6 +130,9 @@ tail:
 br i1 %done, label %end, label %head
 end:
 %r = zext i8 %new to i32""",
+    "signed float": FLOAT.format("sext", "sitofp"),
+    "unsigned float": FLOAT.format("zext", "uitofp"),
+    "float of a byte": "%x = sitofp i8 %a to float\n%r = bitcast float %x to i32",
     "vector": """%v = insertelement <2 x i8> poison, i8 %a, i64 0
 %w = insertelement <2 x i8> %v, i8 %b, i64 1
 %s = shufflevector <2 x i8> %w, <2 x i8> poison, <2 x i32> <i32 1, i32 0>
@@ -262,7 +266,9 @@ end:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("%x = sitofp i8 %a to float\n%r = bitcast float %x to i32", "LLVM's sitofp"),
+        ("%x = sitofp i8 %a to double\n%y = bitcast double %x to i64\n%r = trunc i64 %y to i32", "sitofp to double"),
+        ("%y = zext i8 %a to i64\n%x = uitofp i64 %y to float\n%r = bitcast float %x to i32", "uitofp of 64 bits"),
+        ("%x = sitofp i8 %a to float\n%y = fadd float %x, %x\n%r = bitcast float %y to i32", "LLVM's fadd"),
         ("%x = call i8 @llvm.bitreverse.i8(i8 %a)\n%r = zext i8 %x to i32\n", "LLVM's bitreverse"),
         ("%p = getelementptr i8, ptr %pa, i8 %a\nstore i8 1, ptr %p\n%r = zext i8 %a to i32", "a symbolic place"),
         ("%p = getelementptr i8, ptr %pa, i64 1\nstore i8 1, ptr %p\n%r = zext i8 %a to i32", "outside an array"),
@@ -388,11 +394,11 @@ def test_loops_over_symbols() -> None:
 # -- functions that leave words, and what clang makes ------------------------------------------------------------------
 
 
-def left(body: str, *more: str) -> Callable[[dict[str, int]], list[int]]:
+def left(body: str, *more: str, possible: Possible = lambda conditions: True) -> Callable[[dict[str, int]], list[int]]:
     """The two words that a function of a byte leaves at %out, and whether it is broken."""
     head = "define void @f(i64 %x, ptr %out) {\n%a = trunc i64 %x to i8"
     own = "\n".join([*more, head, body, "ret void", "}", ""])
-    result = answers(parsed(own, "f"), 2, zext(var("a", 8), 64))
+    result = answers(parsed(own, "f"), 2, zext(var("a", 8), 64), possible=possible)
     return evaluator([*result.arrays[0], result.broken])
 
 
@@ -488,3 +494,54 @@ def test_the_range_of_a_call_is_seen() -> None:
     own = "define internal i8 @same(i8 %a) {\nret i8 %a\n}\n!0 = !{i8 2, i8 9}"
     run = left(f"%s = call i8 @same(i8 %a), !range !0\n%u = zext i8 %s to i64\n%v = add i64 %u, 0\n{STORED}", own)
     assert [run({"a": a})[2] for a in (1, 2, 8, 9)] == [1, 0, 0, 1]
+
+
+ROOM = """%p = alloca [2 x %struct.byte]
+%s = alloca [4 x i8]
+%first = getelementptr inbounds [2 x %struct.byte], ptr %p, i64 0, i64 0, i32 0
+%second = getelementptr inbounds %struct.byte, ptr %p, i64 1, i32 0
+store i8 %a, ptr %first
+store i8 7, ptr %second
+%to = getelementptr inbounds [4 x i8], ptr %s, i64 0, i64 0
+%last = getelementptr inbounds i8, ptr %s, i64 1
+store i8 9, ptr %last
+call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %p, i64 {size}, i1 false)
+%x1 = load i8, ptr %to
+%x2 = load i8, ptr %last
+%u = zext i8 %x1 to i64
+%v = zext i8 %x2 to i64"""
+BYTE = "%struct.byte = type { i8 }\ndeclare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+
+
+def test_copies() -> None:
+    for size, expected in ((1, [5, 9, 0]), (2, [5, 7, 0])):
+        assert left(f"{ROOM.format(size=size)}\n{STORED}", BYTE)({"a": 5}) == expected
+    with pytest.raises(Unsupported, match="a copy of values in parts"):
+        left(f"{ROOM.format(size=3)}\n{STORED}", BYTE)
+    with pytest.raises(Unsupported, match="several indices"):
+        left(f"{ROOM.format(size=1)}\n{STORED}", BYTE.replace("{ i8 }", "{ i8, i8 }"))
+
+
+ROUNDS = """%n = urem i8 %a, 5
+br label %head
+head:
+%k = phi i8 [ 0, %0 ], [ %next, %head ]
+%next = add i8 %k, 1
+%more = icmp ult i8 %next, %n
+br i1 %more, label %head, label %end
+end:
+%u = zext i8 %k to i64
+%v = zext i8 %n to i64"""
+
+
+def test_loops_of_which_it_is_known_whether_they_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llvm, "_MOST", 1 << 6)
+    with pytest.raises(Unsupported, match="does not end"):
+        left(f"{ROUNDS}\n{STORED}")
+
+    def possible(conditions: Sequence[Term]) -> bool:
+        run = evaluator([and_(*conditions)])
+        return any(run({"a": a})[0] for a in range(256))
+
+    run = left(f"{ROUNDS}\n{STORED}", possible=possible)
+    assert [run({"a": a}) for a in range(8)] == [[max(a % 5 - 1, 0), a % 5, 0] for a in range(8)]
