@@ -4,6 +4,7 @@ Every line that is not blank gets exactly one line back, at once; docs/dpi.md de
 
     open OP [ROUNDING|POLICY] --fmt F [...]     ->  context ID a=16 b=16 ... result=16    (the options of eval)
     ID OPERANDS... [RANDOM BITS]                ->  RESULT... [FLAGS]
+    library ID                                  ->  library PATH.so    (of a C function `unit`), or process WHY NOT
     anything else                               ->  error WHAT IS WRONG
 """
 
@@ -133,12 +134,17 @@ class Server:
 
     def __init__(self) -> None:
         self._contexts: dict[bytes, Answer] = {}
+        self._units: dict[bytes, tuple[Unit, RandomSource | None]] = {}
 
     def answer(self, line: bytes) -> bytes:
         head, *rest = line.split(None, 1)
         predict = self._contexts.get(head)
         try:
-            return self._open(line) if predict is None else predict(rest[0] if rest else b"")
+            if predict is not None:
+                return predict(rest[0] if rest else b"")
+            if head == b"library" and rest and rest[0] in self._units:
+                return _library(*self._units[rest[0]])
+            return self._open(line)
         except Error as e:
             return _error(str(e))
         except click.ClickException as e:
@@ -154,8 +160,21 @@ class Server:
             unit, source = _opened.invoke(ctx)
         number = b"%d" % len(self._contexts)
         self._contexts[number] = answerer(unit, Words(unit, source))[1]
+        self._units[number] = unit, source
         fields = " ".join(map(_field, (*given_fields(unit, source), *unit.results)))
         return b"context %s %s\n" % (number, fields.encode())
+
+
+def _library(unit: Unit, source: RandomSource | None) -> bytes:
+    """Where a unit's C function is; the result, and the flags, are those of the answers to lines."""
+    from softfloat_ref.golden.c_units import unit_library
+
+    try:
+        if source is not None:
+            raise Error("the random bits come from a source")
+        return b"library %s\n" % os.fsencode(unit_library(unit))
+    except Error as e:
+        return b"process " + one_line(str(e))
 
 
 def _field(f: Field) -> str:
@@ -196,5 +215,9 @@ def _opened(request: UnitRequest, op: str) -> tuple[Unit, RandomSource | None]:
 
 
 def _error(message: str) -> bytes:
-    one_line = " ".join(message.split())
-    return b"error %s\n" % one_line[:_MAX_ERROR].encode("ascii", "backslashreplace")
+    return b"error " + one_line(message)
+
+
+def one_line(message: str) -> bytes:
+    """The start of a message, as the end of a line."""
+    return b"%s\n" % " ".join(message.split())[:_MAX_ERROR].encode("ascii", "backslashreplace")

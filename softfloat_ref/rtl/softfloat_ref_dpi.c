@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD
  *
  * The DPI side of softfloat_ref_pkg: starts `softfloat-ref eval --serve` and passes lines to and from it through a
- * pair of pipes. It contains no numerics. The program is $SOFTFLOAT_REF, a path, or else softfloat-ref on PATH.
+ * pair of pipes. It contains no numerics. The program is $SOFTFLOAT_REF, a path, or else softfloat-ref on PATH. For
+ * operations of the C library, the program compiles a function, once; it is loaded and called here.
  *
  * C99 and C++ (some simulators compile every source as C++), POSIX. One thread at a time may call it.
  */
@@ -9,12 +10,15 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +27,16 @@
 
 #include "svdpi.h"
 
+#if defined(__GNUC__) /* a simulator that is linked without them asks the program */
+#pragma weak dlopen
+#pragma weak dlsym
+#endif
+
 enum {
     MAX_OPERANDS = 10, /* as in softfloat_ref_pkg.sv; the random bits of a stochastic rounding are one of them */
     WORDS = 4,         /* of 32 bits, in a code of up to 128 */
+    COMPILED = 3,      /* operands of a compiled function, at most */
+    MAX_SHOWN = 60,    /* characters of a request, in what is said of it */
     MAX_LINE = 4096,
     LOOKS = 500
 };
@@ -39,7 +50,19 @@ static struct {
 
 static char answer[MAX_LINE + 1]; /* the last line read, without its newline */
 static char message[MAX_LINE + 256];
-static char **contexts; /* the lines that opened them; a context's number is its index here and in the server */
+
+typedef void (*one_operand)(uint64_t, uint64_t *, uint64_t *);
+typedef void (*two_operands)(uint64_t, uint64_t, uint64_t *, uint64_t *);
+typedef void (*three_operands)(uint64_t, uint64_t, uint64_t, uint64_t *, uint64_t *);
+
+/* A context's number is its index here and in the server. */
+typedef struct {
+    char *line; /* that opened it */
+    int count, width;
+    int widths[COMPILED];
+    void *function; /* compiled: of `count` operands of these widths; NULL: there is none */
+} context;
+static context *contexts;
 static int context_count;
 
 static int fail(const char *what, const char *detail) {
@@ -115,7 +138,7 @@ static int died(void) {
     close(server.from);
     waitpid(server.pid, &status, 0);
     server.pid = 0;
-    while (context_count > 0) free(contexts[--context_count]);
+    while (context_count > 0) free(contexts[--context_count].line);
     if (WIFSIGNALED(status)) snprintf(detail, sizeof detail, " was killed by signal %d", WTERMSIG(status));
     else snprintf(detail, sizeof detail, " ended with exit code %d", WEXITSTATUS(status));
     snprintf(message, sizeof message, "softfloat-ref: the server (%.256s eval --serve)%s; its own message is above",
@@ -225,17 +248,99 @@ static int find_context(const char *line) {
     int i;
 
     for (i = 0; i < context_count; i++)
-        if (strcmp(contexts[i], line) == 0) return i;
+        if (strcmp(contexts[i].line, line) == 0) return i;
     return -1;
 }
 
 static int remember_context(const char *line) {
-    char **more = (char **)realloc(contexts, sizeof(char *) * (size_t)(context_count + 1));
+    context *more = (context *)realloc(contexts, sizeof(context) * (size_t)(context_count + 1));
 
     if (more) contexts = more;
-    if (!more || !(contexts[context_count] = (char *)malloc(strlen(line) + 1))) return fail("out of memory", "");
-    strcpy(contexts[context_count], line);
+    if (!more || !(contexts[context_count].line = (char *)malloc(strlen(line) + 1))) return fail("out of memory", "");
+    strcpy(contexts[context_count].line, line);
+    contexts[context_count].function = NULL;
     return context_count++;
+}
+
+/* ---------------------------------------------------------------- compiled functions */
+
+/* The widths of a context's fields, in the server's answer: "context 0 a=16 b=16 result=16"; 0 for others. */
+static int read_widths(context *c, const char *fields) {
+    int length;
+
+    for (c->count = 0; c->count < COMPILED && strncmp(fields, " result=", 8) != 0; c->count++) {
+        if (sscanf(fields, " %*[a-z]=%d%n", &c->widths[c->count], &length) != 1) return 0;
+        if (c->widths[c->count] > 64) return 0;
+        fields += length;
+    }
+    return sscanf(fields, " result=%d%n", &c->width, &length) == 1 && fields[length] == '\0' && c->width <= 64;
+}
+
+/* NULL, with the function in place; or why predictions are those of the server. */
+static const char *load(context *c, int number, const char *fields) {
+    char line[32];
+    void *library;
+
+    if (!read_widths(c, fields)) return "the C library does not have it";
+    if (ask(line, (size_t)sprintf(line, "library %d\n", number)) != 0) return message;
+    if (strncmp(answer, "library ", 8) != 0) return strncmp(answer, "process ", 8) == 0 ? answer + 8 : answer;
+    if (!dlopen || !dlsym) return "the simulator has no dlopen";
+    library = dlopen(answer + 8, RTLD_NOW | RTLD_LOCAL);
+    c->function = library ? dlsym(library, "unit") : NULL;
+    return c->function ? NULL : "its library cannot be loaded";
+}
+
+/* 0, and the result and flags; 1 if there is no function, or an operand does not fit: the server says which. */
+static int compute(const context *c, int count, const uint64_t *codes, uint64_t *result, uint64_t *flags) {
+    one_operand one;
+    two_operands two;
+    three_operands three;
+    int i;
+
+    if (!c->function || count != c->count) return 1;
+    for (i = 0; i < count; i++)
+        if (codes[i] >> (c->widths[i] - 1) >> 1) return 1;
+    switch (count) { /* ISO C has no cast from void * to a function */
+    case 1: memcpy(&one, &c->function, sizeof one); one(codes[0], result, flags); return 0;
+    case 2: memcpy(&two, &c->function, sizeof two); two(codes[0], codes[1], result, flags); return 0;
+    case 3: memcpy(&three, &c->function, sizeof three); three(codes[0], codes[1], codes[2], result, flags); return 0;
+    default: return 1;
+    }
+}
+
+/* The same, of codes of 128 bits. */
+static int compute_wide(const context *c, int count, const svBitVecVal *operands, svBitVecVal *result, int *flags) {
+    uint64_t codes[COMPILED] = {0}, code, raised;
+    int i;
+
+    if (count > COMPILED) return 1;
+    for (i = 0; i < count; i++, operands += WORDS) {
+        if (operands[2] | operands[3]) return 1;
+        codes[i] = (uint64_t)operands[1] << 32 | operands[0];
+    }
+    if (compute(c, count, codes, &code, &raised) != 0) return 1;
+    memset(result, 0, sizeof(svBitVecVal) * WORDS);
+    result[0] = (svBitVecVal)code;
+    result[1] = (svBitVecVal)(code >> 32);
+    *flags = (int)raised;
+    return 0;
+}
+
+/* 0, and the answer to a line of operands in `answer`; 1 if the server has to be asked. */
+static int compute_line(const context *c, const char *operands) {
+    uint64_t codes[COMPILED] = {0}, result, flags;
+    svBitVecVal words[2];
+    const char *at = operands;
+    int count = 0;
+
+    if (!c->function) return 1;
+    for (at += strspn(at, " "); *at && count < c->count; at += strspn(at, " ")) {
+        if (!(at = get_hex(at, words, 2))) return 1;
+        codes[count++] = (uint64_t)words[1] << 32 | words[0];
+    }
+    if (*at || compute(c, count, codes, &result, &flags) != 0) return 1;
+    sprintf(answer, "%0*" PRIx64 " %02" PRIx64, (c->width + 3) / 4, result, flags);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- functions that the package imports */
@@ -246,39 +351,47 @@ extern "C" {
 
 /* A context's number, or -1. The same request has the same context. */
 int sf_dpi_open(const char *op, const char *fmt, const char *out, const char *options) {
-    char line[MAX_LINE];
-    const char *width;
-    int length, context, number;
+    char line[MAX_LINE], fields[128] = "";
+    const char *width, *why;
+    int length, handle, number, end = 0;
 
     length = snprintf(line, sizeof line, "open %s%s%s%s%s %s", op, *fmt ? " --fmt " : "", fmt, *out ? " --out " : "", out,
                       options);
     if (length < 0 || length + 1 >= MAX_LINE) return fail("sf_open: the request is too long", "");
     if (strpbrk(line, "\n\r")) return fail("sf_open: a name contains a line break", "");
-    context = find_context(line);
-    if (context >= 0) return context;
+    handle = find_context(line);
+    if (handle >= 0) return handle;
     if (start() != 0) return -1;
     line[length] = '\n';
     if (ask(line, (size_t)length + 1) != 0) return -1;
     line[length] = '\0';
     width = strstr(answer, " result=");
-    if (sscanf(answer, "context %d ", &number) != 1 || number != context_count) return misunderstood();
+    if (sscanf(answer, "context %d %n", &number, &end) != 1 || end == 0 || number != context_count) return misunderstood();
     if (width && atoi(width + strlen(" result=")) > 32 * WORDS) {
         remember_context(""); /* the server has numbered it: keep the numbers in step */
         return fail("sf_open: the result has more than 128 bits", "");
     }
-    return remember_context(line);
+    strncat(fields, answer + end - 1, sizeof fields - 1);
+    handle = remember_context(line);
+    if (handle < 0) return -1;
+    why = load(&contexts[handle], handle, fields);
+    if (!server.pid) return -1;
+    fprintf(stderr, "softfloat-ref: %.*s: predicted by %s%s\n", MAX_SHOWN, line + strlen("open "),
+            why ? "a Python process: " : "compiled C", why ? why : "");
+    return handle;
 }
 
 /* 0, the result and the flags; or -1. operands: `count` codes of 128 bits, the first one lowest. */
-int sf_dpi_predict(int context, int count, const svBitVecVal *operands, svBitVecVal *result, int *flags) {
+int sf_dpi_predict(int handle, int count, const svBitVecVal *operands, svBitVecVal *result, int *flags) {
     char line[32 + MAX_OPERANDS * (8 * WORDS + 1)], *end = line;
     const char *rest;
     svBitVecVal raised;
     int i;
 
-    if (context < 0 || context >= context_count) return fail("invalid handle; sf_open returns one", "");
+    if (handle < 0 || handle >= context_count) return fail("invalid handle; sf_open returns one", "");
+    if (compute_wide(&contexts[handle], count, operands, result, flags) == 0) return 0;
     if (count < 0 || count > MAX_OPERANDS) return fail("too many operands", "");
-    end += sprintf(end, "%d", context);
+    end += sprintf(end, "%d", handle);
     for (i = 0; i < count; i++) {
         *end++ = ' ';
         end = put_hex(end, operands + WORDS * i);
@@ -294,15 +407,31 @@ int sf_dpi_predict(int context, int count, const svBitVecVal *operands, svBitVec
     return 0;
 }
 
+/* 0, the result and the flags of up to three codes of 64 bits, by a compiled function; 1 if sf_dpi_predict has to. */
+int sf_dpi_words(int handle, int count, uint64_t a, uint64_t b, uint64_t c, uint64_t *result, int *flags) {
+    uint64_t codes[COMPILED], raised = 0;
+
+    codes[0] = a;
+    codes[1] = b;
+    codes[2] = c;
+    if (handle < 0 || handle >= context_count || compute(&contexts[handle], count, codes, result, &raised) != 0) return 1;
+    *flags = (int)raised;
+    return 0;
+}
+
 /* 0, and the whole answer to a line of operands, for any unit; or -1. */
-int sf_dpi_answer(int context, const char *operands, const char **codes) {
+int sf_dpi_answer(int handle, const char *operands, const char **codes) {
     char line[MAX_LINE];
     int length;
 
     *codes = "";
-    if (context < 0 || context >= context_count) return fail("invalid handle; sf_open returns one", "");
+    if (handle < 0 || handle >= context_count) return fail("invalid handle; sf_open returns one", "");
+    if (compute_line(&contexts[handle], operands) == 0) {
+        *codes = answer;
+        return 0;
+    }
     if (strpbrk(operands, "\n\r")) return fail("sf_predict_line: the operands contain a line break", "");
-    length = snprintf(line, sizeof line, "%d %s\n", context, operands);
+    length = snprintf(line, sizeof line, "%d %s\n", handle, operands);
     if (length < 0 || length >= MAX_LINE) return fail("sf_predict_line: too many operands", "");
     if (ask(line, (size_t)length) != 0) return -1;
     *codes = answer;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +51,25 @@ def client() -> Iterator[Client]:
     one = Client()
     yield one
     assert one.end() == 0
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_where_a_compiled_function_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOFTFLOAT_REF_CACHE", str(tmp_path))
+    client = Client()
+    client.ask("open add rup --fmt fp8_e4m3")
+    client.ask("open exp --fmt fp8_e4m3")
+    client.ask("open convert --fmt fp16 --out fp8_e4m3 sr --sr-bits 4 --seed 1")
+    word, _, path = client.ask("library 0").partition(" ")
+    assert word == "library"
+    result, flags = (ctypes.c_uint64() for _ in range(2))
+    a, b = (ctypes.c_uint64(x) for x in (0x2A, 0x3D))
+    ctypes.CDLL(path).unit(a, b, ctypes.byref(result), ctypes.byref(flags))
+    assert f"{result.value:02x} {flags.value:02x}" == client.ask("0 2a 3d") == "40 01"
+    assert client.ask("library 1") == "process the C library does not have it"
+    assert client.ask("library 2") == "process the random bits come from a source"
+    assert client.ask("library 3").startswith("error 'library 3' begins neither")
+    assert client.end() == 0
 
 
 def test_a_conversation(client: Client) -> None:

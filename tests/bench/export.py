@@ -1,32 +1,44 @@
-"""`bench export`: an exported C function, called with arrays and, one prediction at a time, through DPI."""
+"""`bench export`: an exported C function, called with arrays and, one prediction at a time, through DPI; and the
+predictions of the files of `softfloat-ref dpi`."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.simulators import find
 
-from .rates import Row, median_rate, show
+from .rates import Row, median_rate, median_seconds, show
 
 ARRAY: Final = 1 << 16
 CALLS: Final = 5_000_000
 NAME: Final = "fp16_fma"
-_MODULE: Final = """module rate;
-  import "DPI-C" function void fp16_fma(input longint unsigned a, input longint unsigned b, input longint unsigned c,
+_DIRECT: Final = """  import "DPI-C" function void fp16_fma(
+      input longint unsigned a, input longint unsigned b, input longint unsigned c,
       output longint unsigned result, output longint unsigned flags);
-  longint unsigned state = 64'd88172645463325252, result, flags, sum = 0;
+  longint unsigned result, flags;"""
+_PREDICTED: Final = """  import softfloat_ref_pkg::*;
+  int fma = sf_open("fma", "fp16");
+  sf_code_t result;
+  sf_flags_t flags;"""
+_MODULE: Final = """module rate;
+{declared}
+  longint unsigned state = 64'd88172645463325252, sum = 0;
   initial begin
     for (int i = 0; i < {calls}; i++) begin
       state ^= state << 13;
       state ^= state >> 7;
       state ^= state << 17;
-      fp16_fma({{48'd0, state[15:0]}}, {{48'd0, state[31:16]}}, {{48'd0, state[47:32]}}, result, flags);
-      sum += result ^ flags;
+      {call};
+      sum += 64'(result) ^ 64'(flags);
     end
     $display("%h", sum);
     $finish;
@@ -41,7 +53,7 @@ def run() -> None:
         source = Path(folder, f"{NAME}.c")
         _export(source)
         show(_arrays(source))
-        if (row := _dpi(source)) is not None:
+        for row in _through_dpi(source):
             show(row)
 
 
@@ -73,19 +85,40 @@ def _arrays(source: Path) -> Row:
     return Row("fp16 fma with flags, exported C, arrays", rate, "predictions/s")
 
 
-def _dpi(source: Path) -> Row | None:
-    """A whole run of a simulation that does little else; None without Verilator."""
-    from softfloat_ref.rtl.simulators import find
+def _through_dpi(source: Path) -> Iterator[Row]:
+    """Whole runs of simulations that do little else; none without Verilator."""
+    from softfloat_ref.rtl.uvm import write_dpi
 
     try:
-        simulator = find("verilator")
+        find("verilator")
     except Error as e:
         print(f"through DPI: not measured, {e}")
-        return None
-    module = source.with_name("rate.sv")
-    module.write_text(_MODULE.format(calls=CALLS))
+        return
+    words = "{48'd0, state[15:0]}, {48'd0, state[31:16]}, {48'd0, state[47:32]}"
+    call = f"{NAME}({words}, result, flags)"
+    yield Row("fp16 fma with flags, exported C, DPI", _simulated(source, [source], _DIRECT, call), "predictions/s")
+    c_file, package = write_dpi(source.with_name("dpi"))
+    program = source.with_name("softfloat-ref")
+    program.write_text(
+        f'#!/bin/sh\ncd "{Path(__file__).parents[2]}" && exec "{sys.executable}" -m softfloat_ref "$@"\n'
+    )
+    program.chmod(0o755)
+    os.environ["SOFTFLOAT_REF"] = str(program)
+    call = "result = sf_predict3(fma, 128'(state[15:0]), 128'(state[31:16]), 128'(state[47:32]), flags)"
+    rate = _simulated(package, [package, c_file], _PREDICTED, call)
+    yield Row("fp16 fma with flags, sf_predict3, DPI", rate, "predictions/s")
+
+
+def _simulated(place: Path, sources: list[Path], declared: str, call: str) -> float:
+    module = place.with_name("rate.sv")
+    module.write_text(_MODULE.format(declared=declared, call=call, calls=CALLS))
     options = ["-O3", "-Wno-WIDTHEXPAND", "-CFLAGS", "-O2"]
-    build = simulator.build([module, source], "rate", work_dir=source.with_name("work"), arguments=options)
+    build = find("verilator").build([*sources, module], "rate", work_dir=place.with_name("work"), arguments=options)
     build.make()
-    rate = median_rate(CALLS, lambda: subprocess.run(build.command, check=True, stdout=subprocess.DEVNULL))
-    return Row("fp16 fma with flags, exported C, DPI", rate, "predictions/s")
+    seconds = median_seconds(lambda: subprocess.run(build.command, check=True, stdout=subprocess.DEVNULL), _of_children)
+    return CALLS / seconds
+
+
+def _of_children() -> float:
+    """Seconds of processors."""
+    return sum(os.times()[2:4])

@@ -74,6 +74,17 @@ module dpi_cases_tb;
         h = sf_open("quantize", "qint8");
         $display("%s", sf_predict_line(h, "1 2"));
       end
+      14: begin
+        h = sf_open("mul", "tf32", "", "riscv");
+        $display("%s", sf_predict_line(h, $sformatf("%h %h", 19'h1fc00, 19'h20000)));
+        $display("%s", sf_predict_line(h, " 7fc01  1fc00 "));
+        operands = new[2];
+        operands = '{128'h00001, 128'h1fb00};
+        r = sf_predict(h, operands, f);
+        $display("%h %h", r[18:0], f);
+        r = sf_predict2(h, 128'h3fc00, 0, f);
+        $display("%h %h", r[18:0], f);
+      end
       default: $display("PASS: 1 of 1 vectors");  // it was built
     endcase
     $display("END");

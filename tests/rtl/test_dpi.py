@@ -53,7 +53,9 @@ def simulate(verilator: Simulator, work: Path, top: str, *sources: Path, plusarg
 
 
 @pytest.mark.full
-def test_predictions_are_the_vectors(verilator: Simulator, tmp_path: Path) -> None:
+def test_predictions_are_the_vectors(verilator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By compiled C, and by the process."""
+    monkeypatch.setenv("SOFTFLOAT_REF_CACHE", str(tmp_path / "cache"))
     recipe = load_recipe("fp16_fma_rne")
     generate(recipe.of_count(COUNT), tmp_path / "vectors")
     done = simulate(
@@ -66,9 +68,14 @@ def test_predictions_are_the_vectors(verilator: Simulator, tmp_path: Path) -> No
     )
     assert done.passed, done.output
     assert f"PASS: {COUNT} of {COUNT} vectors" in done.output
+    assert "softfloat-ref: fma --fmt fp16 --out fp16 rne: predicted by compiled C" in done.output
     rate = re.search(r"^(\d+) predictions/s$", done.output, re.M)
     assert rate, done.output
     print(rate[0])
+    monkeypatch.setenv("SOFTFLOAT_REF_CACHE", "off")
+    again = run_again(tmp_path / "sim", "dpi_fma_tb", f"+vectors={tmp_path / 'vectors'}")
+    assert f"PASS: {COUNT} of {COUNT} vectors" in again.stdout
+    assert "predicted by a Python process: there is no cache (SOFTFLOAT_REF_CACHE)" in again.stderr
 
 
 @pytest.mark.full
@@ -103,9 +110,26 @@ def cases(verilator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return work / "sim"
 
 
+@pytest.fixture(params=["compiled C", "a Python process"])
+def way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """By which operations are predicted."""
+    monkeypatch.setenv("SOFTFLOAT_REF_CACHE", str(tmp_path) if request.param == "compiled C" else "off")
+    return str(request.param)
+
+
 @pytest.mark.full
-def test_widths_arities_and_policies(cases: Path) -> None:
+def test_lines_and_arrays_of_operands(cases: Path, way: str) -> None:
+    done = run_again(cases, "dpi_cases_tb", "+case=14")
+    pairs = ((0x1FC00, 0x20000), (0x7FC01, 0x1FC00), (1, 0x1FB00), (0x3FC00, 0))
+    answers = [evaluate("mul", pair, "tf32", policy="riscv") for pair in pairs]
+    assert done.stdout.splitlines()[:5] == [*(f"{bits:05x} {int(flags):02x}" for bits, flags in answers), "END"]
+    assert f"softfloat-ref: mul --fmt tf32 riscv: predicted by {way}" in done.stderr
+
+
+@pytest.mark.full
+def test_widths_arities_and_policies(cases: Path, way: str) -> None:
     done = run_again(cases, "dpi_cases_tb", "+case=1")
+    assert f"softfloat-ref: sqrt --fmt fp64 rup --tininess before: predicted by {way}" in done.stderr
     dot4 = evaluate("dot4", (*range(0x30, 0x38), 0x3F800000), ["fp8_e4m3"] * 8 + ["fp32"], "fp32")
     assert done.stdout.splitlines()[:8] == [
         "4000" + 28 * "0" + " 00",
