@@ -1,5 +1,5 @@
-"""Programs of self-checking assembly for RV64 under QEMU; skipped where it, or an assembler, is missing. An old QEMU runs
-F, D and V only."""
+"""Programs of self-checking assembly for RV64 under QEMU; skipped where it, or an assembler, is missing. An old QEMU
+runs F, D and V only."""
 
 from __future__ import annotations
 
