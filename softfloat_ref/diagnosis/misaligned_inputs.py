@@ -12,15 +12,16 @@ from softfloat_ref.diagnosis.kinds.base import field_words, places
 from softfloat_ref.units import Unit
 
 _SHIFTS: Final = {1: "the next line", -1: "the line before", 2: "the line after the next", -2: "two lines before"}
-_PROBES: Final = 16  # wrong answers by which nearly all inputs are excluded
-_NARROW: Final = 4  # bits that are those of another line by chance
-_SHARE: Final = 0.5  # of the wrong answers, that must be explained: others may have another fault
-_SHARE_NARROW: Final = 0.9
+_PROBES: Final = 16  # wrong answers that are tried first; they exclude nearly all sources
+_MIN_SHARE: Final = 0.5  # of the wrong answers, that a source must explain: the others may have another fault
+_NARROW: Final = 4  # bits up to which another line often has the same by chance, so that more must be explained
+_MIN_SHARE_NARROW: Final = 0.9
 
 
 class MisalignedInput(NamedTuple):
-    """What is taken from which line, in words; the wrong answers that this explains, and the right ones that it would
-    make wrong. inputs: those of each line, as the device takes them; None without such a line."""
+    """An input that comes from another line. text: which one, from where. held: the numbers of the lines whose wrong
+    answers it explains; others: of those whose answers are right, and would be wrong with it. inputs: what the device
+    takes in each line; None at an end, where there is no such other line."""
 
     text: str
     held: Set[int]
@@ -30,48 +31,51 @@ class MisalignedInput(NamedTuple):
 
 @dataclass(frozen=True)
 class _Source:
-    """Some bits of some codes, from another line. masks: of each code."""
+    """Bits of inputs that come from another line. text: which; masks: the bits, by the place of the code in a line;
+    shift: how many lines later the other line is."""
 
     text: str
     masks: dict[int, int]
     shift: int
 
-    def inputs(self, own: Inputs, other: Inputs) -> tuple[int, ...]:
-        masks = self.masks
-        return tuple(
-            x & ~masks.get(i, 0) | y & masks.get(i, 0) for i, (x, y) in enumerate(zip(own, other, strict=True))
-        )
+    def mixed(self, own: Inputs, other: Inputs) -> tuple[int, ...]:
+        """A line's inputs with these bits of another's."""
+        masks = (self.masks.get(i, 0) for i in range(len(own)))
+        return tuple(x & ~mask | y & mask for x, y, mask in zip(own, other, masks, strict=True))
 
     @property
-    def share(self) -> float:
-        """Of some wrong answers, that it must explain."""
-        return _SHARE if sum(map(int.bit_count, self.masks.values())) > _NARROW else _SHARE_NARROW
+    def min_share(self) -> float:
+        """The share of wrong answers that it must explain."""
+        return _MIN_SHARE if sum(map(int.bit_count, self.masks.values())) > _NARROW else _MIN_SHARE_NARROW
 
 
 def misaligned_input(
     comparator: Comparator, lines: Sequence[Inputs], expected: Sequence[Output], got: Sequence[Output]
 ) -> MisalignedInput | None:
-    """An input that comes from another line, if that explains most wrong answers; nearly all, if it is narrow."""
+    """The first input that comes from another line, if that explains most wrong answers; nearly all, if it is narrow.
+
+    lines: the inputs of each case; expected, got: the answers of each, right and the device's.
+    """
     wrong = [i for i, (x, y) in enumerate(zip(expected, got, strict=True)) if x != y]
     if len(wrong) < _PROBES or len(comparator.unit.inputs) < 2:
         return None
     for source in _sources(comparator.unit):
-        if not _may_be(source, comparator, lines, got, wrong):
+        if not _explains_probes(source, comparator, lines, got, wrong):
             continue
         answers = [_answer(source, comparator, lines, i) for i in range(len(lines))]
         held = {i for i in wrong if answers[i] == got[i]}
         others = {i for i, x in enumerate(answers) if x is not None and x != expected[i] == got[i]}
-        if len(held) >= source.share * len(wrong) and not _is_constant(source, comparator, lines, got, held):
+        if len(held) >= source.min_share * len(wrong) and not _is_constant(source, comparator, lines, got, held):
             inputs = [lines[i] if i in others else _inputs(source, lines, i) for i in range(len(lines))]
             return MisalignedInput(f"{source.text} of {_SHIFTS[source.shift]}", held, others, inputs)
     return None
 
 
-def _may_be(
+def _explains_probes(
     source: _Source, comparator: Comparator, lines: Sequence[Inputs], got: Sequence[Output], wrong: Sequence[int]
 ) -> bool:
-    """Whether it explains some wrong answers."""
-    misses, most = 0, (1 - source.share) * _PROBES
+    """Whether it explains enough of some wrong answers, spread over all."""
+    misses, most = 0, (1 - source.min_share) * _PROBES
     for i in wrong[:: len(wrong) // _PROBES][:_PROBES]:
         misses += _answer(source, comparator, lines, i) != got[i]
         if misses > most:
@@ -82,10 +86,11 @@ def _may_be(
 def _is_constant(
     source: _Source, comparator: Comparator, lines: Sequence[Inputs], got: Sequence[Output], held: Set[int]
 ) -> bool:
-    """Whether these wrong answers are as well those with the bits all 0, or all 1: another line has them by chance."""
+    """Whether bits that are always 0, or always 1, explain these wrong answers as well: then they are stuck, and
+    another line has them by chance."""
     codes = len(lines[0])
     return any(
-        all(_right_answer(comparator, source.inputs(lines[i], (bits,) * codes)) == got[i] for i in held)
+        all(_right_answer(comparator, source.mixed(lines[i], (bits,) * codes)) == got[i] for i in held)
         for bits in (0, -1)
     )
 
@@ -93,11 +98,11 @@ def _is_constant(
 def _inputs(source: _Source, lines: Sequence[Inputs], i: int) -> Inputs | None:
     """The inputs of a line with the bits of another; None if there is no such line."""
     other = i + source.shift
-    return source.inputs(lines[i], lines[other]) if 0 <= other < len(lines) else None
+    return source.mixed(lines[i], lines[other]) if 0 <= other < len(lines) else None
 
 
 def _answer(source: _Source, comparator: Comparator, lines: Sequence[Inputs], i: int) -> Output | None:
-    """The right answer to these; None if it is not defined."""
+    """The right answer to the inputs of a line with the bits of another; None if there is none."""
     inputs = _inputs(source, lines, i)
     return None if inputs is None else _right_answer(comparator, inputs)
 

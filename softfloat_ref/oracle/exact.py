@@ -39,7 +39,7 @@ class Value(NamedTuple):
 
     @property
     def is_unsupported(self) -> bool:
-        return self.kind == NAN and self.exponent < 0
+        return self.kind == NAN and self.signaling and self.exponent < 0
 
     @property
     def is_inf(self) -> bool:

@@ -1,4 +1,8 @@
-"""Pipelines of many cases at once: the codes and flags of the scalar oracle, a step of all cases at a time."""
+"""Pipelines of many cases at once: the codes and flags of the scalar oracle, a step of all cases at a time.
+
+Codes of an operand or a step have the shape (cases, lanes). A part computes flat arrays: the lanes of a case lie beside
+each other, so that a flat result is reshaped to (cases, lanes).
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,19 @@ from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.unit import split
 
 if TYPE_CHECKING:
+    from softfloat_ref.units.approximation import ApproximationUnit
     from softfloat_ref.units.pipeline_steps import Part, PipelineStep
     from softfloat_ref.units.unit import Field
 
 MAX_WIDTH: Final = 64  # bits of codes in arrays
 Codes = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
-Answered = Callable[..., tuple[Codes, Bytes]]  # flat inputs -> codes and flags
+PartFunction = Callable[..., tuple[Codes, Bytes]]  # flat inputs, one array each -> codes and flags
 
 
 def answers(fields: Sequence[Field], stages: Sequence[PipelineStep], inputs: Codes) -> dict[str, Codes] | None:
-    """The results of every step of cases, and `flags`, a row a case; None if some case has no defined result, or codes
-    are too wide. fields: of the inputs."""
+    """The results of every step by its name, and `flags`, each (cases, lanes); None if some case has no defined result,
+    or codes are too wide. fields: of the inputs; inputs: (cases, all input lanes)."""
     if max(*(f.width for f in fields), *(s.out.width for s in stages)) > MAX_WIDTH:
         return None
     values: dict[str, Any] = {f.name: np.array(own).T for f, own in split(fields, list(inputs.T))}
@@ -46,11 +51,12 @@ def answers(fields: Sequence[Field], stages: Sequence[PipelineStep], inputs: Cod
 def _results(
     stage: PipelineStep, values: Mapping[str, Codes], words: Iterator[Codes], rows: int
 ) -> tuple[Codes, Bytes]:
-    """The codes of a step, a row a case, and the flags of each case."""
-    run, flags = _answered(stage.unit, rows * stage.lanes), np.zeros(rows, np.uint8)
+    """The codes of a step, (cases, lanes), and the flags of each case. words: arrays of (cases,), of which stochastic
+    roundings take the next ones, as the scalar oracle does."""
+    run, flags = _part_function(stage.unit, rows * stage.lanes), np.zeros(rows, np.uint8)
     if not stage.order:
         drawn = [np.array([next(words) for _ in range(stage.lanes)]).T] if stage.random_count else []
-        taken = [_of_all_lanes(stage, values, lane, rows) for lane in range(stage.lanes)]
+        taken = [_inputs_of_lane(stage, values, lane, rows) for lane in range(stage.lanes)]
         flat = [np.stack(x, axis=1).reshape(-1) for x in zip(*taken, strict=True)]
         codes, raised = run(*flat, *(x.reshape(-1) for x in drawn))
         return codes.reshape(rows, -1), np.bitwise_or.reduce(raised.reshape(rows, -1), axis=1)
@@ -64,23 +70,24 @@ def _results(
     return folded(stage.order, list(values[str(stage.of[0])].T), combined)[:, np.newaxis], flags
 
 
-def _of_all_lanes(stage: PipelineStep, values: Mapping[str, Codes], lane: int, rows: int) -> list[Codes]:
-    """The inputs of a lane, each for all cases."""
+def _inputs_of_lane(stage: PipelineStep, values: Mapping[str, Codes], lane: int, rows: int) -> list[Codes]:
+    """The inputs of a lane, each (cases,)."""
     by_lane: dict[str, Any] = {name: x.T for name, x in values.items()}
     return stage.taken(by_lane, lane, lambda code: np.full(rows, code, np.uint64))
 
 
-def _answered(part: Part, size: int) -> Answered:
-    """A part as a function of flat arrays. size: how many answers are wanted, about. It raises Undefined."""
+def _part_function(part: Part, size: int) -> PartFunction:
+    """A part as a function of flat arrays, which may raise Undefined. size: about how many answers it will give."""
     if isinstance(part, OperationUnit):
         bulk, stochastic = Bulk(part.signature, part.policy, size), bool(part.policy.random_count)
-        return lambda *flat: _by_bulk(bulk, flat, stochastic)
+        return lambda *flat: _in_chunks(bulk, flat, stochastic)
     if isinstance(part, DotUnit):
         return lambda *flat: _one_by_one(part, flat)
-    return lambda *flat: (_first(part.answers(flat[0][:, np.newaxis])), np.zeros(flat[0].size, np.uint8))
+    return lambda *flat: _approximated(part, flat[0])
 
 
-def _by_bulk(bulk: Bulk, flat: tuple[Codes, ...], stochastic: bool) -> tuple[Codes, Bytes]:
+def _in_chunks(bulk: Bulk, flat: tuple[Codes, ...], stochastic: bool) -> tuple[Codes, Bytes]:
+    """The answers of an operation, CHUNK at a time. The last input of a stochastic rounding is the random word."""
     codes, flags = np.empty(flat[0].size, np.uint64), np.empty(flat[0].size, np.uint8)
     signed = [np.ascontiguousarray(x).view(np.int64) for x in flat]
     for start in range(0, codes.size, CHUNK):
@@ -98,6 +105,8 @@ def _one_by_one(part: Part, flat: tuple[Codes, ...]) -> tuple[Codes, Bytes]:
     return np.array([x for x, _ in pairs], np.uint64), np.array([x for _, x in pairs], np.uint8)
 
 
-def _first(outputs: Codes | None) -> Codes:
-    assert outputs is not None  # of approximations, which have arrays
-    return outputs[:, 0]
+def _approximated(part: ApproximationUnit, x: Codes) -> tuple[Codes, Bytes]:
+    """The answers of an approximation, which has no flags."""
+    outputs = part.answers(x[:, np.newaxis])
+    assert outputs is not None  # every approximation is computed in arrays
+    return outputs[:, 0], np.zeros(x.size, np.uint8)

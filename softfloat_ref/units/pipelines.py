@@ -1,4 +1,8 @@
-"""Pipelines by name or from a TOML file: operands and steps become a unit of some formats, lengths and policies."""
+"""Pipelines by name or from a TOML file.
+
+A PipelineDefinition is what the file has: operands with symbolic sizes, steps by name. `make_pipeline` gives it
+formats, numbers of lanes and a policy; the result is a PipelineUnit, in which each step is a unit of its own.
+"""
 
 from __future__ import annotations
 
@@ -130,11 +134,15 @@ def make_pipeline(
     for name, value in (("length", length), ("depth", depth), ("epsilon", epsilon), ("acc", acc or None)):
         if value is not None and name not in definition.options:
             raise Error(f"{definition.name} has no {name}")
-    return _Maker(definition, fmt, out, policy, length, depth, epsilon, acc).unit(steps)
+    return _Builder(definition, fmt, out, policy, length, depth, epsilon, acc).unit(steps)
 
 
-class _Maker:
-    """A definition with formats, sizes, and a policy."""
+class _Builder:
+    """Makes the unit of a definition, step by step.
+
+    by_name: the operands and the steps so far, which later steps may take; stages: the steps so far, conversions among
+    them; named: formats that the user chose by name; base: the format of all others; out: of the last step, or None.
+    """
 
     def __init__(
         self,
@@ -157,7 +165,8 @@ class _Maker:
         self.stages: list[PipelineStep] = []
 
     def _formats(self, fmt: Any) -> tuple[dict[str, Format], Format]:
-        """The formats by name, and that of the others. Raises Error."""
+        """The formats by name, and that of the others. fmt: a format; NAME=FORMAT,...; or one for each operand, of
+        which the first one is that of the steps. Raises Error."""
         d, names = self.definition, [*self.definition.operands, STEPS, *(s.name for s in self.definition.steps)]
         if not fmt:
             raise Error(f"{d.name} needs a format: one, or {','.join(f'{x}=FORMAT' for x in names[:3])},...")
@@ -172,6 +181,7 @@ class _Maker:
         return dict(zip(d.operands, formats, strict=True)), formats[0]
 
     def unit(self, steps: bool) -> PipelineUnit:
+        """The unit. steps: with the results of every step as outputs. Raises Error."""
         d, length, depth = self.definition, self.length, self.depth
         sizes = {"length": length, "depth": depth, "length x depth": length * depth, "one": 1, "mask": length}
         for name, size in d.operands.items():
@@ -184,7 +194,7 @@ class _Maker:
         return PipelineUnit(d.name, operands, tuple(self.stages), steps, self._exact(operands))
 
     def _exact(self, operands: Sequence[PipelineOperand]) -> VectorUnit | None:
-        """The function that is computed, on the same operands."""
+        """The function of vectors that is computed, of the same operands; stochastic roundings become rne."""
         d = self.definition
         if not d.exact:
             return None
@@ -201,44 +211,46 @@ class _Maker:
         for x in s.of:
             if x not in self.by_name and x not in _CONSTANTS and not _is_number(x):
                 raise unknown("operand or step before it:", x, [*self.by_name, *_CONSTANTS])
-        step = self._fold(s) if s.order else self._dot(s) if s.op == "dot" else self._each(s)
-        self._keep(step)
+        step = self._fold(s) if s.order else self._dot(s) if s.op == "dot" else self._elementwise(s)
+        self._append(step)
 
-    def _keep(self, step: PipelineStep) -> None:
+    def _append(self, step: PipelineStep) -> None:
         self.by_name[step.name] = step
         self.stages.append(step)
 
     def _out(self, s: StepDefinition) -> Format:
+        """The format of a step's results: the user's, then the step's own, then the base."""
         last = s is self.definition.steps[-1]
         if last and self.out is not None:
             return get_format(self.out)
         return self.named.get(s.name) or get_format(s.out or self.base)
 
     def _policy(self, s: StepDefinition) -> Policy:
+        """The policy of a step; fields without `like` change the pipeline's."""
         if isinstance(s.policy, Mapping) and "like" not in s.policy:
             return self.policy.replace(**s.policy)
         return self.policy if s.policy is None else get_policy(s.policy)
 
-    def _fmt(self, x: str) -> Format:
+    def _format_of(self, x: str) -> Format:
+        """The format of an operand, or of a step's results."""
         source = self.by_name[x]
         return source.fmt if isinstance(source, PipelineOperand) else source.out
 
-    def _each(self, s: StepDefinition) -> PipelineStep:
+    def _elementwise(self, s: StepDefinition) -> PipelineStep:
         """An operation on every lane."""
         if s.acc or s.columns:
             raise Error(f"{'acc' if s.acc else 'columns'} is for dot")
-        own = [self._fmt(x) for x in s.of if x in self.by_name]
-        if not own:
+        taken = [x for x in s.of if x in self.by_name]  # the others are numbers
+        if not taken:
             raise Error("of: names no operand and no step before it")
-        formats = [self._fmt(x) if x in self.by_name else own[0] for x in s.of]
+        formats = [self._format_of(x if x in self.by_name else taken[0]) for x in s.of]
         unit: Part
         if ".toml" in s.op:
             unit = ApproximationUnit.make(s.op, formats[0], s.out or None)
         else:
             unit = self._operation(s, formats)
-        counts = [self.by_name[x].lanes for x in s.of if x in self.by_name]
         of = tuple(x if x in self.by_name else self._constant(x, f) for x, f in zip(s.of, formats, strict=True))
-        return PipelineStep(s.name, unit, of, max(counts))
+        return PipelineStep(s.name, unit, of, max(self.by_name[x].lanes for x in taken))
 
     def _operation(self, s: StepDefinition, formats: Sequence[Format]) -> OperationUnit:
         name = own_name(s.op)
@@ -254,30 +266,31 @@ class _Maker:
         return codec.encode(Fraction(number) if isinstance(number, int) else number, fmt).bits
 
     def _fold(self, s: StepDefinition) -> PipelineStep:
-        """All lanes combined into one; first converted, if the result has another format."""
+        """All lanes combined into one; first converted, in a step of its own, if the result has another format."""
         check_order(s.order)
         if s.acc or s.columns:
             raise Error("order is for operations of two operands; a dot product has an accumulator")
         if len(s.of) != 1 or s.of[0] not in self.by_name:
             raise Error("a fold is of one operand, or one step before it")
         source, out = s.of[0], self._out(s)
-        if self._fmt(source) != out:
+        if self._format_of(source) != out:
             converted = f"{source}_{out.name}".lower()
             if converted not in self.by_name:
-                unit = OperationUnit.make("convert", self._fmt(source), out, self._policy(s))
-                self._keep(PipelineStep(converted, unit, (source,), self.by_name[source].lanes))
+                unit = OperationUnit.make("convert", self._format_of(source), out, self._policy(s))
+                self._append(PipelineStep(converted, unit, (source,), self.by_name[source].lanes))
             source = converted
         return PipelineStep(s.name, self._operation(s, (out, out)), (source,), 1, s.order)
 
     def _dot(self, s: StepDefinition) -> PipelineStep:
-        """Products of rows, or columns, added by an accumulator."""
+        """Products of a and each row, or column, of b, added by an accumulator. A third operand is what it starts
+        from."""
         if len(s.of) not in (2, 3) or not all(x in self.by_name for x in s.of[:2]):
             raise Error("dot is of two operands or steps before it, and the number that the sum starts from")
         if s.policy is not None:
             raise Error("an accumulator has its own roundings; leave policy out")
-        a, b, out = self._fmt(s.of[0]), self._fmt(s.of[1]), self._out(s)
+        a, b, out = self._format_of(s.of[0]), self._format_of(s.of[1]), self._out(s)
         k, size = self.by_name[s.of[0]].lanes, self.by_name[s.of[1]].lanes
-        formats = a, b, self._fmt(s.of[2]) if s.of[2:] and s.of[2] in self.by_name else out
+        formats = a, b, self._format_of(s.of[2]) if s.of[2:] and s.of[2] in self.by_name else out
         unit = DotUnit.make(formats, out, s.acc or self.acc, k)
         c = (self._constant(x, unit.c) if x not in self.by_name else x for x in s.of[2:])
         return PipelineStep(s.name, unit, (*s.of[:2], *c), max(size // k, 1), columns=s.columns)

@@ -1,7 +1,7 @@
 """Processors' estimates: their tables, special cases, roundings and flags; arrays; and which estimate a device is.
 
 Every operand against emulators and processors: tests/peers/test_arm_estimates.py, test_x86_estimates.py, and the
-self-checking assembly of tests/golden/test_riscv_asm.py.
+self-checking assembly of tests/golden/test_riscv_programs.py.
 """
 
 from __future__ import annotations

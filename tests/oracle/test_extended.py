@@ -13,6 +13,7 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import encodings
 from softfloat_ref.oracle.codec import decode, decoder, encode, target
+from softfloat_ref.oracle.exact import GENERATED
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.literals import shortest
@@ -235,6 +236,12 @@ def test_numbers_go_in_and_out() -> None:
 )
 def test_text_of_each_kind_of_code(code: int, text: str) -> None:
     assert shortest(decode(code, F)) == text
+
+
+def test_the_nan_of_an_invalid_operation_is_not_unsupported() -> None:
+    """It has no payload either, but it is quiet."""
+    assert not GENERATED.is_unsupported
+    assert shortest(GENERATED) == "nan"
 
 
 def test_definitions() -> None:

@@ -1,8 +1,16 @@
-"""The compiled loop of dot products on units that add the products of a step in one or two aligned sums, then that and
-the running result in another, and round twice, the first time down: AMD's CDNA3. Many columns side by side.
+"""The compiled loop of dot products on units that add in two levels and round twice: AMD's CDNA3.
 
-The numbers are those of kernels/fused.py. The sums of products are 32-bit integers, so that a vector of the processor
-has twice as many; signs of zeros count in the last sum only, where they are looked for.
+A step adds its products in one or two aligned sums (groups), the two groups in a sum of their own, and then that sum
+and the running result in another, whose value is rounded down first and then as the format asks:
+
+    inner[group] = sum of the group's products       `_add`: 32-bit integers, cut at the group's largest product
+    total = inner[0] + inner[1]                      `_of_products`
+    total = total + running result                   `_with_running`
+    running result = round(round down(total))        `_round`, then `_negative_zeros`
+
+Numbers are pairs of an integer and the exponent of its unit, as in kernels/fused.py, for LANES columns side by side.
+The inner sums have 32 bits so that a vector register of the processor has twice as many of them. Integers have no -0:
+it is found from the operands' signs, where a running result was -0 and the sum is 0.
 """
 
 from __future__ import annotations
@@ -22,18 +30,29 @@ from softfloat_ref.arrays.kernels.program import Nested, Program
 Array = NDArray[Any]
 
 _EMPTY: Final = EMPTY // 2  # an exponent below is that of an empty term
-_NO_EXPONENT: Final = 4 * EMPTY
+_NO_EXPONENT: Final = 4 * EMPTY  # of a sum without terms
 _GROUPS: Final = 2
-# Of `setting`: bits of the sums of products, of two of them, of their sum and the running result beside each other; how
-# far below the largest the running result counts; the least exponent, and whether it holds without zeros; what turns a
-# product's unit into its exponent; the sign bit, the NaN code, whether zeros are positive; and of the first rounding
-# the bits below its last place in float64, and its least exponent field.
-INNER, BOTH, SUM, OWN, DROP, FLOOR, ALWAYS, SHIFT, SIGN, NAN_CODE, POSITIVE, SPARE, LEAST = range(13)
+# The places in `setting`, an int64 array that Numba reads (Nested.numbers, then what `multiply` adds):
+(
+    INNER,  # bits below the largest product of a group, at which its products are cut
+    BOTH,  # bits below the larger of the two groups, at which both are rounded down
+    SUM,  # bits below the larger of the products' sum and the running result, at which the former is rounded down
+    OWN,  # the same for the running result; not more than SUM
+    DROP,  # binades below the larger one, from which on the running result counts as 0
+    FLOOR,  # the least exponent of that alignment
+    ALWAYS,  # whether the floor holds where both have an exponent, too
+    SHIFT,  # what turns the unit of a product into its exponent
+    SIGN,  # the result's sign bit
+    NAN_CODE,  # the code of NaN; negative: the oracle is asked
+    POSITIVE,  # whether the format has no -0
+    SPARE,  # bits of float64's mantissa below the last place of the first rounding
+    LEAST,  # float64's exponent field of the smallest normal number of the first rounding
+) = range(13)
 
 
 @compiled(forceinline=True)
 def _add(products: Any, units: Any, cuts: Any, totals: Any) -> None:
-    """Add one product of each lane, cut toward zero at the unit of its sum, in 32 bits."""
+    """Add one product of each lane, cut toward zero at the unit of its sum, in 32 bits. All of shape (LANES,)."""
     for lane in range(LANES):
         value, shift = products[lane], I32(cuts[lane] - units[lane])
         up, down = U32(min(max(I32(-shift), I32(0)), I32(31))), U32(min(max(shift, I32(0)), I32(31)))
@@ -43,7 +62,11 @@ def _add(products: Any, units: Any, cuts: Any, totals: Any) -> None:
 
 @compiled()
 def _of_products(largest: Any, totals: Any, groups: int, setting: Any, sums: Any, tops: Any) -> None:
-    """The sum of all products of each lane, and its exponent: that of the largest product."""
+    """The sum of all products of each lane, and its exponent: that of the largest product; _NO_EXPONENT without one.
+
+    largest, totals: (groups, LANES), the largest unit of each group's products and their sum. sums, tops: (LANES,), set
+    here; the unit of a sum is its exponent less INNER, or less BOTH for two groups.
+    """
     shift, bits, both = setting[SHIFT], setting[INNER], setting[BOTH]
     for lane in range(LANES):
         top = np.int64(largest[0, lane]) + shift if largest[0, lane] > _EMPTY else np.int64(_NO_EXPONENT)
@@ -56,32 +79,40 @@ def _of_products(largest: Any, totals: Any, groups: int, setting: Any, sums: Any
             other = np.int64(largest[1, lane]) + shift
         top = max(first, other)
         x, y = sums[lane], np.int64(totals[1, lane])
-        a, _ = align(1 if x < 0 else 0, abs(x), first - bits, 62, top - both, 1)
-        b, _ = align(1 if y < 0 else 0, abs(y), other - bits, 62, top - both, 1)
-        sums[lane], tops[lane] = a + b, top
+        x_aligned, _ = align(1 if x < 0 else 0, abs(x), first - bits, 62, top - both, 1)
+        y_aligned, _ = align(1 if y < 0 else 0, abs(y), other - bits, 62, top - both, 1)
+        sums[lane], tops[lane] = x_aligned + y_aligned, top
 
 
 @compiled()
 def _with_running(sums: Any, tops: Any, bits: int, values: Any, units: Any, m: int, setting: Any, cuts: Any) -> None:
-    """The sums of the products and the running results, in place of those of the products; cuts: their units."""
+    """Add the running results to the sums of the products, in place.
+
+    sums, tops: of `_of_products`; bits: from a top down to a sum's unit. values, units: of the running results, 0 where
+    they are not finite; m: bits from a unit up to the exponent. cuts: set to the units of the new sums. All (LANES,).
+    """
     floor, always, most, own = setting[FLOOR], setting[ALWAYS], setting[SUM], setting[OWN]
     for lane in range(LANES):
-        mine = units[lane] + m if values[lane] else np.int64(_NO_EXPONENT)
-        top = max(tops[lane], mine)
-        some_empty = always != 0 or tops[lane] == _NO_EXPONENT or mine == _NO_EXPONENT
-        top = max(top, floor) if some_empty else top
+        exponent = units[lane] + m if values[lane] else np.int64(_NO_EXPONENT)
+        top = max(tops[lane], exponent)
+        has_floor = always != 0 or tops[lane] == _NO_EXPONENT or exponent == _NO_EXPONENT
+        top = max(top, floor) if has_floor else top
         top = np.int64(0) if top == _NO_EXPONENT else top
-        x, y = sums[lane], values[lane] if mine >= top - setting[DROP] else np.int64(0)
-        a, _ = align(1 if x < 0 else 0, abs(x), tops[lane] - bits, 62, top - most, 1)
-        b, _ = align(1 if y < 0 else 0, abs(y), units[lane], 62, top - own, 1)
-        sums[lane], cuts[lane] = a + (b << (most - own)), top - most
+        x, y = sums[lane], values[lane] if exponent >= top - setting[DROP] else np.int64(0)
+        x_aligned, _ = align(1 if x < 0 else 0, abs(x), tops[lane] - bits, 62, top - most, 1)
+        y_aligned, _ = align(1 if y < 0 else 0, abs(y), units[lane], 62, top - own, 1)
+        sums[lane], cuts[lane] = x_aligned + (y_aligned << (most - own)), top - most
 
 
 @compiled()
 def _round(
     totals: Any, cuts: Any, target: Any, setting: Any, inf_code: Any, wide: Any, codes: Any, running: Any
 ) -> None:
-    """The sums rounded down, and then as the target says, in place of the running results that are finite."""
+    """Round the sums down, and then to the target, in place of the running results that are finite.
+
+    totals, cuts: integers and their units, which float64 holds exactly, so that the first rounding clears low bits of
+    its code. wide, codes: (LANES,), overwritten. running: (LANES,), codes.
+    """
     sign, positive, spare, least = setting[SIGN], setting[POSITIVE], setting[SPARE], setting[LEAST]
     for lane in range(LANES):
         exactly = np.float64(abs(totals[lane])) * double(U64(cuts[lane] + 1023) << U64(52))
@@ -103,7 +134,8 @@ def _round(
 def _negative_zeros(
     totals: Any, before: Any, a_signs: Any, b_signs: Any, start: int, step: int, j: int, sign: int, running: Any
 ) -> None:
-    """Sums of zeros that are all negative are -0. before: the running results before the step, of which one is -0."""
+    """Sums of zeros that are all negative are -0. before: the running results before the step, of which one is -0.
+    start, j: the first product of the step and the first column."""
     for lane in range(LANES):
         if totals[lane] == 0 and before[lane] == sign:
             every = True
@@ -119,15 +151,16 @@ def nested_matrix(
 ) -> None:  # fmt: skip
     """out[i, j]: the code of c[i, j] + the products of a[i] and b[:, j], a step at a time.
 
-    The matrices and `special` are as for `fused.fused_matrix`; a_signs, b_signs: 1 where an operand is negative, zeros
-    too. group: in which of the sums each product of a step is.
+    The matrices, `result` and `special` are as for `fused.fused_matrix`; a_signs, b_signs: in the shapes of a and b, 1
+    where an operand is negative, zeros too. group: (products of a step,), 0 or 1, the inner sum that each is added to.
+    setting: the numbers named above. target: of the second rounding, from float64.
     """
     step, groups, m = group.size, group.max() + 1, result[0]
     products, units = np.empty((step, LANES), np.int32), np.empty((step, LANES), np.int32)
     largest, inner = np.empty((_GROUPS, LANES), np.int32), np.empty((_GROUPS, LANES), np.int32)
     cuts32, cuts, tops = np.empty((_GROUPS, LANES), np.int32), np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     totals, running, before = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES, np.int64)
-    values, mine = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    values, value_units = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     wide, codes = np.empty(LANES, np.uint64), np.empty(LANES, np.uint32)
     sign, nan, positive = setting[SIGN], setting[NAN_CODE], setting[POSITIVE]
     bits = setting[INNER] if groups == 1 else setting[BOTH]
@@ -147,14 +180,14 @@ def nested_matrix(
                 for p in range(step):
                     _add(products[p], units[p], cuts32[group[p]], inner[group[p]])
                 _of_products(largest, inner, groups, setting, totals, tops)
-                load_running(running, result, sign, values, mine)
-                _with_running(totals, tops, bits, values, mine, m, setting, cuts)
-                negative = False
+                load_running(running, result, sign, values, value_units)
+                _with_running(totals, tops, bits, values, value_units, m, setting, cuts)
+                some_negative_zero = False
                 for lane in range(LANES):
                     before[lane] = running[lane]
-                    negative |= running[lane] == sign
+                    some_negative_zero |= running[lane] == sign
                 _round(totals, cuts, target, setting, result[2], wide, codes, running)
-                if negative and not positive:
+                if some_negative_zero and not positive:
                     _negative_zeros(totals, before, a_signs[i], b_signs, start, step, j, sign, running)
             for lane in range(LANES):
                 is_nan = running[lane] & (sign - 1) > result[2]

@@ -1,4 +1,8 @@
-"""Four over six: of two scales, the one with the smaller error of the block, in FP32 steps, in the lanes' order.
+"""Four over six: of two scales, the one with the smaller error of the block.
+
+The first scale is the rule's, under which the largest element becomes 6, E2M1's largest number. The second one is 6/4
+times as large, so that it becomes 4: the numbers below it are closer together. The block is quantized under both;
+errors are measured in FP32 steps, in the lanes' order, as the GPU kernels do.
 
 Sources: Cook et al., Four Over Six, arXiv 2512.02010, and mit-han-lab/fouroversix; NVIDIA's Transformer Engine,
 quantize_4over6_nvfp4.cuh and custom_recipes/reference_nvfp4.py.
@@ -23,9 +27,9 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding_steps import destination, rounded
 from softfloat_ref.oracle.steps import PLAIN, Do, step
 
-EXPANSION: Final = exact.finite(0, 3, -1)  # 6 / 4: the scale under which the largest element of a block is 4
-_NONE: Final = exact.zero(0)
-_BEYOND: Final = exact.inf(0)
+EXPANSION: Final = exact.finite(0, 3, -1)  # 6 / 4
+_NO_ERROR: Final = exact.zero(0)
+_BEYOND: Final = exact.inf(0)  # an error, or a step of it, that FP32 does not hold
 
 
 def expanded(wanted: Value, profile: Profile) -> Value:
@@ -37,7 +41,8 @@ def expanded(wanted: Value, profile: Profile) -> Value:
 
 
 def value_back(x: Value, scale: Value, fmt: BlockFormat, profile: Profile, tensor_scale: Value) -> Value:
-    """The value of an element as its error is measured: in FP32. Inf where a step is beyond it, or is not a number."""
+    """The value of an element from which its error is measured, in FP32; Inf where a step is beyond FP32, or is not a
+    number. x, scale: the values of the element's and the block scale's codes."""
     if profile.arithmetic == "fp32-amax":
         steps = fp32_product(x, scale) if x.kind == scale.kind == FINITE else _BEYOND
         steps = fp32_product(steps, tensor_scale) if steps.kind == FINITE else _BEYOND
@@ -49,9 +54,10 @@ def value_back(x: Value, scale: Value, fmt: BlockFormat, profile: Profile, tenso
 def block_error(
     values: Sequence[Value], codes: Sequence[int], scale: int, fmt: BlockFormat, profile: Profile, tensor_scale: Value
 ) -> Value:
-    """The sum of the squares or magnitudes of the errors, or the largest magnitude: each step is rounded to FP32. Inf
-    where a step is beyond FP32."""
-    total, factor, decode = _NONE, decoder(fmt.scale)(scale), decoder(fmt.element)
+    """The error of a block by the profile's `scale_search`: the sum of the squares (mse) or magnitudes of the errors,
+    or the largest magnitude (max), each step rounded to FP32; Inf where a step is beyond it. values: of the lanes,
+    flushed; codes: of the elements; scale: the block's code."""
+    total, factor, decode = _NO_ERROR, decoder(fmt.scale)(scale), decoder(fmt.element)
     for x, code in zip(values, codes, strict=True):
         back = value_back(decode(code), factor, fmt, profile, tensor_scale)
         off = exact.magnitude(fp32(exact.add(back, exact.negate(x)))) if back.kind == FINITE else _BEYOND
@@ -86,7 +92,7 @@ def error(
     values: Sequence[Value], code: int, fmt: BlockFormat, profile: Profile, policy: Policy, words: Sequence[int],
     tensor_scale: Value,
 ) -> Value:  # fmt: skip
-    """The error of a block under a scale."""
+    """The error of a block under the scale with that code. values: flushed; words: random, one a lane."""
     by = division(code, fmt, profile, tensor_scale, needed_bits(fmt.element, policy))
     to = destination(fmt.element, policy)
     codes = [rounded(divided(x, by), r, to)[0] for x, r in zip(values, words, strict=True)]
