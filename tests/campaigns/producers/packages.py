@@ -23,12 +23,12 @@ class Produced(NamedTuple):
     tensor_scale: float | None = None
 
 
-def _nibbles(packed: Array) -> Array:
+def nibbles(packed: Array) -> Array:
     """The codes of bytes, low ones first."""
     return np.stack([packed & 15, packed >> 4], axis=-1).reshape(*packed.shape[:-1], -1)
 
 
-def _bytes(tensor: Any) -> Array:
+def as_bytes(tensor: Any) -> Array:
     import torch
 
     array: Array = tensor.contiguous().view(torch.uint8).numpy()
@@ -52,7 +52,7 @@ def modelopt_nvfp4(x: Array) -> Produced:
     from modelopt.torch.quantization.qtensor import NVFP4QTensor
 
     made, scales, second = NVFP4QTensor.quantize(torch.from_numpy(x.copy()), 16)
-    return Produced(_bytes(scales), _nibbles(_bytes(made._quantized_data)), float(second))
+    return Produced(as_bytes(scales), nibbles(as_bytes(made._quantized_data)), float(second))
 
 
 def modelopt_mxfp4(x: Array) -> Produced:
@@ -60,7 +60,7 @@ def modelopt_mxfp4(x: Array) -> Produced:
     from modelopt.torch.quantization.qtensor import MXFP4QTensor
 
     made, scales = MXFP4QTensor.quantize(torch.from_numpy(x.copy()), 32)
-    return Produced(scales.numpy().reshape(len(x), -1), _nibbles(_bytes(made._quantized_data)))
+    return Produced(scales.numpy().reshape(len(x), -1), nibbles(as_bytes(made._quantized_data)))
 
 
 def modelopt_mxfp8(x: Array) -> Produced:
@@ -68,7 +68,7 @@ def modelopt_mxfp8(x: Array) -> Produced:
     from modelopt.torch.quantization.qtensor import MXFP8QTensor
 
     made, scales = MXFP8QTensor.quantize(torch.from_numpy(x.copy()))
-    return Produced(scales.numpy().reshape(len(x), -1), _bytes(made._quantized_data))
+    return Produced(scales.numpy().reshape(len(x), -1), as_bytes(made._quantized_data))
 
 
 def _compressed(x: Array, bits: int, group: int, strategy: str, scale: Any) -> Produced:
@@ -87,7 +87,7 @@ def _compressed(x: Array, bits: int, group: int, strategy: str, scale: Any) -> P
         from compressed_tensors.compressors.nvfp4.helpers import quantize_and_pack_fp4
 
         packed = quantize_and_pack_fp4(weights, scales, global_scale=second, group_size=group)
-        return Produced(_bytes(scales.to(torch.float8_e4m3fn)), _nibbles(_bytes(packed)), float(second))
+        return Produced(as_bytes(scales.to(torch.float8_e4m3fn)), nibbles(as_bytes(packed)), float(second))
     from compressed_tensors.compressors.mx_utils import compress_mx_scale
 
     made = quantize(weights, scales, zeros, args).numpy()
@@ -134,7 +134,7 @@ def _mlx(x: Array, mode: str, group: int) -> Produced:
     mx.set_default_device(mx.cpu)
     words, scales = mx.quantize(mx.array(x), group_size=group, mode=mode)
     packed = np.array(words).view(np.uint8)
-    return Produced(np.array(scales), packed if mode == "mxfp8" else _nibbles(packed))
+    return Produced(np.array(scales), packed if mode == "mxfp8" else nibbles(packed))
 
 
 def mlx_mxfp4(x: Array) -> Produced:
@@ -187,7 +187,7 @@ def deepseek_fp8(x: Array) -> Produced:
     parts = torch.from_numpy(x.copy()).unflatten(-1, (-1, 128))
     scales = parts.abs().amax(-1) / 448.0
     codes = (parts / scales.unsqueeze(-1)).to(torch.float8_e4m3fn)
-    return Produced(scales.numpy().view(np.uint32), _bytes(codes).reshape(x.shape))
+    return Produced(scales.numpy().view(np.uint32), as_bytes(codes).reshape(x.shape))
 
 
 Producer = Callable[[Array], Produced]

@@ -44,6 +44,19 @@ def _of_file(path: Path) -> Array:
     return np.concatenate(matrices).astype(np.float32)
 
 
+def of_bf16(x: Array) -> Array:
+    """The first 100,000 values or so, rounded to BF16: under these, two scales often have the same error."""
+    from softfloat_ref import arrays
+
+    return arrays.quantize(x[: 99_840 // COLUMNS], "bf16")
+
+
+def integers(count: int) -> Array:
+    """Integers from -12 to 12, so many, but 100,000 or so at most: for the same reason."""
+    rows = min(count, 99_840) // COLUMNS
+    return np.random.default_rng(8).integers(-12, 13, (rows, COLUMNS)).astype(np.float32)
+
+
 def near_thresholds(largest: float, mantissa_bits: int, size: int) -> Array:
     """A block for each FP32 binade and threshold of a scale rule, within 2 ulp: rows of 512 values. The other elements
     are at and beside ties of E2M1 and random."""
