@@ -20,8 +20,8 @@ from softfloat_ref.export.library import (
     write_library,
 )
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, table_hash
-from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.question import ALL, Counterexample, Obligation, Problem, check_reference, table_hash
+from softfloat_ref.proof.solver import query_hash, solve
 from softfloat_ref.symbolic.build import concat, eq, ite, make, not_, or_, zext
 from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.terms import Term, const, evaluator, var
@@ -88,6 +88,13 @@ class CFunction(Problem):
 
     def posed(self, case: ProofCase) -> Obligation:
         """The function's answer beside the oracle's."""
+        return self._whole if case.name == ALL else self._posed(case)
+
+    @cached_property
+    def _whole(self) -> Obligation:
+        return self._posed(self.case(ALL))
+
+    def _posed(self, case: ProofCase) -> Obligation:
         reference = circuit(self.unit, case)
         check_reference(self, case, reference)
         words, broken = self.returned
@@ -145,6 +152,11 @@ class CFunction(Problem):
             return Counterexample(inputs, expected, tuple(terms), others, said="what it does is undefined in C")
         got = run(self.text, self.values(inputs, others), len(expected))
         return None if got == expected else Counterexample(inputs, expected, got, others)
+
+    @cached_property
+    def question(self) -> str:
+        """SHA-256 of what is asked about all inputs, both sides of it."""
+        return query_hash([*self._whole.assumed, self._whole.wrong])
 
     @cached_property
     def hash(self) -> str:

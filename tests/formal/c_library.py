@@ -46,6 +46,7 @@ _BY_DEFAULT: Final = {
 }
 _ROUNDINGS: Final = tuple(rounding_name(r) for r in ROUNDING_MODES)
 _FIVE: Final = tuple(name for name in _ROUNDINGS if name != rounding_name(Rounding.RTO))
+_DIGITS: Final = 16  # of a question's digest
 _ARRAYS: Final = "_n"
 _COLUMN: Final = 11
 
@@ -100,25 +101,30 @@ class Task(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """What came of a proof. seconds: of the processor, without the compiler."""
+    """What came of a proof. seconds: of the processor, without the compiler; question: its digest."""
 
     verdict: Verdict
     seconds: float
+    question: str
     note: str = ""
 
 
-def decide(task: Task, strategy: Strategy, limit_s: float) -> _Result:
-    """Prove a function. Raises Error."""
-    begin, unit = time.process_time(), task.unit
+def decide(task: Task, strategy: Strategy, limit_s: float, known: Proved | None = None) -> _Result:
+    """Prove a function. known: an earlier proof, which holds if it answered the same question. Raises Error."""
+    begin, question = time.process_time(), ""
     try:
-        proof = prove(task.compiled(), strategy, Tactics(limit_s))
+        function = task.compiled()
+        question = function.question[:_DIGITS]
+        if known and known.question == question:
+            return _Result("proved", known.seconds, question)
+        proof = prove(function, strategy, Tactics(limit_s))
     except Unsupported as e:
-        return _Result("undecided", time.process_time() - begin, f"not read: {e}")
-    note = "" if proof.counterexample is None else shown(unit, proof.counterexample)
-    return _Result(proof.verdict, time.process_time() - begin, note)
+        return _Result("undecided", time.process_time() - begin, question, f"not read: {e}")
+    note = "" if proof.counterexample is None else shown(task.unit, proof.counterexample)
+    return _Result(proof.verdict, time.process_time() - begin, question, note)
 
 
-def _decide(task: tuple[Task, Strategy, float]) -> _Result:
+def _decide(task: tuple[Task, Strategy, float, Proved | None]) -> _Result:
     return decide(*task)
 
 
@@ -142,7 +148,12 @@ def shown(unit: OperationUnit, counterexample: Counterexample) -> str:
 @click.option("--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True, help="As of prove.")
 @limit_option
 @jobs_option
-@click.option("--record", is_flag=True, help="Add what is proved to the record.")
+@click.option(
+    "--record",
+    is_flag=True,
+    help="Add what is proved to the record; what it has of the same question is not asked again.",
+)
+@click.option("--renew", is_flag=True, help="Prove again what the record has of another source text.")
 @click.option("--table", "only_table", is_flag=True, help="Print the record.")
 def command(
     fmt: str | None,
@@ -154,6 +165,7 @@ def command(
     limit: float,
     jobs: int | None,
     record: bool,
+    renew: bool,
     only_table: bool,
 ) -> None:
     """Prove functions of the exported C library equal to the oracle, result and flags, for all operands.
@@ -166,6 +178,9 @@ def command(
         if only_table:
             print("\n".join(table(read_record(), _digest)))
             return
+        if renew:
+            codes = [prove_all(rows, limit, jobs, True, strategy) for rows in _changed()]
+            sys.exit(next((code for code in (1, 3) if code in codes), 0))
         rows = _chosen(fmt, operations)
         tasks = [[Task(*row, rounding, tininess, policy) for rounding in roundings or _FIVE] for row in rows]
         sys.exit(prove_all(tasks, limit, jobs, record, strategy))
@@ -192,6 +207,15 @@ def _chosen(fmt: str | None, operations: Sequence[str]) -> list[tuple[str, str]]
     return [(name, op) for op in chosen]
 
 
+def _changed() -> Iterator[list[list[Task]]]:
+    """What the record has of another source text, by policy, tininess and rounding."""
+    rows: dict[tuple[str, ...], list[list[Task]]] = {}
+    for proved in read_record():
+        if proved.core != _digest(proved):
+            rows.setdefault((proved.policy, proved.tininess, proved.rounding), []).append([_task(proved)])
+    yield from rows.values()
+
+
 def prove_all(
     rows: Sequence[Sequence[Task]],
     limit_s: float,
@@ -210,7 +234,9 @@ def prove_all(
     verdicts: list[Verdict] = []
     tasks = [row if row[0].rounds else row[:1] for row in rows]
     with workers(jobs) as pool:
-        results = in_order(pool, _decide, [(task, strategy, limit_s) for row in tasks for task in row])
+        known = {proved.key: proved for proved in read_record()} if record else {}
+        work = [(task, strategy, limit_s, known.get(task)) for row in tasks for task in row]
+        results = in_order(pool, _decide, work)
         for row in tasks:
             done = [next(results) for _ in row]
             verdicts += [r.verdict for r in done]
@@ -219,13 +245,17 @@ def prove_all(
                 if result.note:
                     print(f"  {task.rounding}: {result.note}", flush=True)
                 if record and result.verdict == "proved":
-                    write_record(Proved(*task, _digest(task), round(result.seconds, 1)))
+                    write_record(Proved(*task, _digest(task), result.question, round(result.seconds, 1)))
     print(", ".join(_counted(verdicts)))
     return 1 if "counterexample" in verdicts else 3 if "undecided" in verdicts else 0
 
 
 def _digest(of: Task | Proved) -> str:
-    return Task(of.fmt, of.operation, of.rounding, of.tininess, of.policy).digest()
+    return _task(of).digest()
+
+
+def _task(of: Task | Proved) -> Task:
+    return Task(of.fmt, of.operation, of.rounding, of.tininess, of.policy)
 
 
 _WORDS: Final[dict[Verdict, str]] = {"proved": "proved", "undecided": "undecided", "counterexample": "WRONG"}

@@ -17,7 +17,8 @@ OLD: Final = "not since"  # of a function whose source text was another one
 
 
 class Proved(NamedTuple):
-    """A proof. core: the digest of the source text that it is about (c_digests.py)."""
+    """A proof. core: the digest of the source text that it is about (c_digests.py); question: that of what was asked
+    of both sides, which other source text may leave as it is."""
 
     fmt: str
     operation: str
@@ -25,18 +26,24 @@ class Proved(NamedTuple):
     tininess: str
     policy: str
     core: str
+    question: str
     seconds: float
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Which function it is about."""
+        return self[:5]
 
 
 def read_record(file: Path = RECORD) -> list[Proved]:
     """The rows."""
     _, *rows = csv.reader(io.StringIO(read_text(file, limits.SOURCE)))
-    return [Proved(*row[:-1], seconds=float(row[-1])) for row in rows]
+    return [Proved._make([*row[:-1], float(row[-1])]) for row in rows]
 
 
 def write_record(new: Proved, file: Path = RECORD) -> None:
     """Add a row, in place of an earlier one of the same function."""
-    rows = {row[:-2]: row for row in (*(read_record(file) if file.exists() else ()), new)}
+    rows = {row.key: row for row in (*(read_record(file) if file.exists() else ()), new)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows([Proved._fields, *(rows[key] for key in sorted(rows))])
@@ -50,22 +57,16 @@ def table(record: Iterable[Proved], digest: Callable[[Any], str]) -> Iterator[st
         functions.setdefault((row.fmt, row.policy, row.tininess), {}).setdefault(row.operation, []).append(row)
     for (fmt, policy, tininess), operations in functions.items():
         yield f"{fmt}, {policy}, tininess {tininess}"
-        by_roundings: dict[tuple[str, ...], list[str]] = {}
+        lines: dict[str, list[str]] = {}
         for operation, rows in operations.items():
-            words = [operation, *_seconds(rows, digest)]
-            by_roundings.setdefault(_roundings(rows), []).append(" ".join(words))
-        for roundings, words in by_roundings.items():
-            yield from wrap_line(f"  {', '.join(roundings)}: {', '.join(words)}", "")
+            old = any(row.core != digest(row) for row in rows)
+            most = max(row.seconds for row in rows)
+            words = f"{operation} {most:g}" if most >= 1 and not old else operation
+            lines.setdefault(f"{_roundings(rows)}{f', {OLD}' if old else ''}", []).append(words)
+        for start, words_of_line in lines.items():
+            yield from wrap_line(f"  {start}: {', '.join(words_of_line)}", "")
 
 
-def _seconds(rows: Sequence[Proved], digest: Callable[[Any], str]) -> Iterator[str]:
-    """The most seconds, if that is at least one."""
-    if any(row.core != digest(row) for row in rows):
-        yield OLD
-    elif (most := max(row.seconds for row in rows)) >= 1:
-        yield f"{most:g}"
-
-
-def _roundings(rows: Sequence[Proved]) -> tuple[str, ...]:
+def _roundings(rows: Sequence[Proved]) -> str:
     order = ("rne", "rtz", "rdn", "rup", "rna", "rto")
-    return tuple(sorted((row.rounding for row in rows), key=order.index))
+    return ", ".join(sorted((row.rounding for row in rows), key=order.index))

@@ -189,9 +189,33 @@ def test_digests_are_of_formats_policies_and_operations() -> None:
 
 def test_the_record_is_of_functions_that_are_there() -> None:
     rows = read_record()
-    assert len({row[:-2] for row in rows}) == len(rows) > 300
+    assert len({row.key for row in rows}) == len(rows) > 50
     for row in {row[:2]: row for row in rows}.values():
         assert Task(*row[:5]).unit
+
+
+@needs_clang
+@pytest.mark.full
+@pytest.mark.extra("bitwuzla")
+def test_a_question_that_was_answered_is_not_asked_again() -> None:
+    task = Task("fp4_e2m1", "mul")
+    first = c_library.decide(task, "auto", 60.0)
+    known = Proved(*task, "", first.question, 1234.5)
+    assert c_library.decide(task, "auto", 60.0, known).seconds == 1234.5
+    assert c_library.decide(Task("fp4_e2m1", "mul", "rup"), "auto", 60.0, known).seconds < 1234.5
+    file, text, other, _ = PLANTED["exponent of a product"]
+    assert task.compiled(changed(task, file, text, other)).question[:16] != first.question
+
+
+def test_what_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was proved of another text, with what was proved of it."""
+    tasks = [Task("fp4_e2m1", op, rounding) for op in ("add", "mul", "lt") for rounding in ("rne", "rdn")]
+    record = [Proved(*task, task.digest() if task.operation == "mul" else "other", "ab", 1.0) for task in tasks]
+    asked: list[tuple[Sequence[Sequence[Task]], bool]] = []
+    monkeypatch.setattr(c_library, "read_record", lambda: record)
+    monkeypatch.setattr(c_library, "prove_all", lambda rows, a, b, c, d: asked.append((rows, c)) or 3)
+    assert CliRunner().invoke(command, ["--renew"]).exit_code == 3
+    assert asked == [([[tasks[0]], [tasks[4]]], True), ([[tasks[1]], [tasks[5]]], True)]
 
 
 @needs_clang
@@ -206,11 +230,11 @@ def test_a_sample_of_the_record_is_proved_again() -> None:
 def test_record(tmp_path: Path) -> None:
     file = tmp_path / "record.csv"
     rows = [
-        Proved("fp16", "add", "rtz", "after", "ieee", "0123", 4.0),
-        Proved("fp16", "mul", "rne", "after", "ieee", "4567", 0.9),
-        Proved("fp16", "add", "rne", "after", "ieee", "0123", 7.5),
-        Proved("fp16", "add", "rtz", "after", "ieee", "0123", 5.0),
-        Proved("fp16", "add", "rne", "before", "ieee", "89ab", 9.0),
+        Proved("fp16", "add", "rtz", "after", "ieee", "0123", "ab", 4.0),
+        Proved("fp16", "mul", "rne", "after", "ieee", "4567", "ab", 0.9),
+        Proved("fp16", "add", "rne", "after", "ieee", "0123", "ab", 7.5),
+        Proved("fp16", "add", "rtz", "after", "ieee", "0123", "cd", 5.0),
+        Proved("fp16", "add", "rne", "before", "ieee", "89ab", "ab", 9.0),
     ]
     for row in rows:
         write_record(row, file)
@@ -220,7 +244,7 @@ def test_record(tmp_path: Path) -> None:
         "  rne, rtz: add 7.5",
         "  rne: mul",
         "fp16, ieee, tininess before",
-        "  rne: add not since",
+        "  rne, not since: add",
     ]
 
 
@@ -245,7 +269,7 @@ def test_table(
 ) -> None:
     results, recorded = iter(verdicts), []
     monkeypatch.setattr(c_library, "compiler", lambda: "clang")
-    monkeypatch.setattr(c_library, "decide", lambda task, strategy, limit_s: c_library._Result(next(results), 1.5))
+    monkeypatch.setattr(c_library, "decide", lambda *task: c_library._Result(next(results), 1.5, ""))
     monkeypatch.setattr(c_library, "write_record", recorded.append)
     tasks = [Task("fp4_e2m1", "add", "rne"), Task("fp4_e2m1", "add", "rdn")]
     assert prove_all([tasks], 1.0, jobs=1, record=True) == code
