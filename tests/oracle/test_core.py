@@ -16,7 +16,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
-from core import accumulators, beside, conversions, definitions, extended, in_steps, operations, sums  # noqa: F401
+from core import accumulators, beside, blocks, conversions, definitions, extended, in_steps, operations, sums  # noqa: F401
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
@@ -50,6 +50,8 @@ HASHES: dict[str, str] = {
     "scale_specials": "4eabf79d390cab50",
     "wider_formats": "0afcb52dacd4d057",
     "operands": "b437f5e34fd3b143",
+    "block_quantizers": "a8a15c130582033b",
+    "scale_errors": "42159041949a65fa",
     "second_scales": "17c0d6f84877cda5",
     "addends": "c9f5fad93138d9d5",
     "special_sums": "fb76e4b671720f06",
