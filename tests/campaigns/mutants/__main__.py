@@ -35,7 +35,7 @@ FIRST = {
     "operations/estimates/nvidia": ("interpolations", "processors"),
     "operations/estimates": ("processors",),
     "reals": ("special_functions", "functions"),
-    "vector_functions": ("vector_functions",),
+    "vector_functions": ("vector_functions_of_specials", "vector_functions"),
     "operations/modular": ("modular_conversions",),
     "operations": ("signatures", "operations", "special_operations", "extended_precision"),
     "accumulate": (
