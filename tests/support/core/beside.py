@@ -80,7 +80,8 @@ def _code(draw: random.Random, fmt: Any, wide: bool) -> int:
 
 @sample
 def vector_functions_of_specials() -> Sample:
-    """NaN, Inf, zeros and ends, each in one lane and in all, among ones and halves; masks of every length."""
+    """NaN, Inf, zeros and ends, each in one lane and in all, among ones and halves, zeros, and infinities; masks of
+    every length."""
     for name in ("softmax", "log_softmax", "rms_norm", "layer_norm", "attention_scores"):
         depth = 2 if name.startswith("attention") else None
         for fmt, policy in (("fp8_e5m2", Policy(nan="propagate")), ("fp8_e4m3", Policy("sr", sr_bits=3))):
@@ -100,7 +101,8 @@ def _specials(formats: Sequence[Format]) -> Iterator[list[int]]:
     ordinary = [one - (i % 2 << fmt.mantissa_bits) for i in range(len(formats))]
     for code in (0, fmt.sign_bit, 1, fmt.max_code, fmt.canonical_nan, fmt.inf_code, fmt.inf_code | fmt.sign_bit):
         yield [code] * len(formats)
-        yield from ([*ordinary[:i], code, *ordinary[i + 1 :]] for i in range(len(formats)))
+        for others in (ordinary, [0] * len(formats), [fmt.inf_code] * len(formats)):
+            yield from ([*others[:i], code, *others[i + 1 :]] for i in range(len(formats)))
 
 
 @sample
