@@ -51,7 +51,7 @@ HASHES: dict[str, str] = {
     "wider_formats": "0afcb52dacd4d057",
     "operands": "b437f5e34fd3b143",
     "block_quantizers": "a8a15c130582033b",
-    "scale_errors": "42159041949a65fa",
+    "scale_errors": "64b3239940108c10",
     "second_scales": "17c0d6f84877cda5",
     "addends": "c9f5fad93138d9d5",
     "special_sums": "fb76e4b671720f06",

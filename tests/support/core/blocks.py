@@ -33,6 +33,8 @@ BLOCKS = (
     (0x40800000, 0x40400000, 0x40000000, 0xBFC00000),
     (0x40C00000, 0x40400000, 0x40000000, 0xBFC00000),
 )
+ELEMENTS = (7, 3, 13, 1)
+EXACT = (0x40C00000, 0x3FC00000, 0xC0400000, 0x3F000000)  # their values under a scale of 1
 SEARCHES = [name for name, profile in PROFILES.items() if profile.scale_search != "none"]
 
 
@@ -91,6 +93,6 @@ def scale_errors() -> Sample:
                 for scale in (0, 1, 0x38, 0x3A, 0x7E, 0x7F):
                     factor = decoder(fmt.scale)(scale)
                     yield [value_back(decoder(fmt.element)(c), factor, fmt, profile, tensor) for c in (0, 1, 7, 13)]
-                    for block in (*BLOCKS[1:3], BLOCKS[7], tuple(code + (64 << 23) for code in BLOCKS[6])):
+                    for block in (EXACT, *BLOCKS[1:3], BLOCKS[7], tuple(code + (64 << 23) for code in BLOCKS[6])):
                         values = [decoder(FP32)(code) for code in block]
-                        yield block_error(values, (7, 3, 13, 1), scale, fmt, profile, tensor)
+                        yield block_error(values, ELEMENTS, scale, fmt, profile, tensor)
