@@ -16,7 +16,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
-from core import accumulators, beside, conversions, definitions, extended, in_steps, operations, sums  # noqa: F401
+from core import accumulators, beside, blocks, conversions, definitions, extended, in_steps, operations, sums  # noqa: F401
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
@@ -50,6 +50,8 @@ HASHES: dict[str, str] = {
     "scale_specials": "4eabf79d390cab50",
     "wider_formats": "0afcb52dacd4d057",
     "operands": "b437f5e34fd3b143",
+    "block_quantizers": "a8a15c130582033b",
+    "scale_errors": "64b3239940108c10",
     "second_scales": "17c0d6f84877cda5",
     "addends": "c9f5fad93138d9d5",
     "special_sums": "fb76e4b671720f06",
@@ -59,6 +61,7 @@ HASHES: dict[str, str] = {
     "on_formats": "cbd54199fb3a301c",
     "types_of_formats": "a0cf6e69b5854863",
     "vector_functions": "de071e8a019a8770",
+    "vector_functions_of_specials": "4745d07f5ea086cf",
     "aligned_numbers": "483cdb5ff0395026",
     "references": "8e6cd2b59e3841e4",
     "extended_precision": "34889fe1ef401d85",

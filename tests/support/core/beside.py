@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from core.samples import FORMATS, Sample, said, sample
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.formats import types
+from softfloat_ref.oracle.formats import Format, types
 from softfloat_ref.oracle.formats.meta import META, standard_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.units import VectorUnit
@@ -75,6 +76,33 @@ def _code(draw: random.Random, fmt: Any, wide: bool) -> int:
     one = fmt.max_code // 2
     magnitude = draw.randrange(1 << fmt.width) if wide else one + draw.randrange(-3, 4)
     return magnitude & fmt.magnitude_mask | (fmt.sign_bit if draw.random() < 0.4 else 0)
+
+
+@sample
+def vector_functions_of_specials() -> Sample:
+    """NaN, Inf, zeros and ends, each in one lane and in all, among ones and halves, zeros, and infinities; masks of
+    every length."""
+    for name in ("softmax", "log_softmax", "rms_norm", "layer_norm", "attention_scores"):
+        depth = 2 if name.startswith("attention") else None
+        for fmt, policy in (("fp8_e5m2", Policy(nan="propagate")), ("fp8_e4m3", Policy("sr", sr_bits=3))):
+            for masked in (False, True)[: 2 if depth else 1]:
+                unit = VectorUnit.make(name, fmt, "fp16", policy, length=3, depth=depth, masked=masked)
+                formats = [f.fmt for f in unit.inputs if f.fmt and not f.fmt.is_integer for _ in range(f.lanes)]
+                words = [5, 0, 3] if policy.random_count else []
+                for codes in _specials(formats):
+                    for visible in (0, 1, 3, 4) if masked else (None,):
+                        yield name, said(unit.answer, [*codes, *([] if visible is None else [visible]), *words])
+
+
+def _specials(formats: Sequence[Format]) -> Iterator[list[int]]:
+    """Operands of one format."""
+    fmt = formats[0]
+    one = fmt.bias << fmt.mantissa_bits
+    ordinary = [one - (i % 2 << fmt.mantissa_bits) for i in range(len(formats))]
+    for code in (0, fmt.sign_bit, 1, fmt.max_code, fmt.canonical_nan, fmt.inf_code, fmt.inf_code | fmt.sign_bit):
+        yield [code] * len(formats)
+        for others in (ordinary, [0] * len(formats), [fmt.inf_code] * len(formats)):
+            yield from ([*others[:i], code, *others[i + 1 :]] for i in range(len(formats)))
 
 
 @sample

@@ -1,0 +1,98 @@
+"""Block quantizers by every profile: scales, elements, values back, second-level scales, errors of a search."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from core.samples import Sample, said, sample
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
+from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
+from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
+from softfloat_ref.oracle.blocks.quantize import quantize_block
+from softfloat_ref.oracle.blocks.scale_search import block_error, expanded, value_back
+from softfloat_ref.oracle.blocks.tensor_scales import encode_scale, inverse_reach, reach, tensor_scale_of
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.policies import Policy
+
+FP32 = get_format("fp32")
+FORMATS = ("fp4_e2m1@ue4m3/4", "fp4_e2m1@e8m0/4", "fp8_e4m3@e8m0/4", "int8@e8m0/4", "msfp12", "fp8_e4m3@fp32/4")
+# FP32 codes: zeros, ends, NaN and Inf, subnormals, ties of E2M1 and just beside them, blocks that 4 and 6 suit.
+BLOCKS = (
+    (0, 0x80000000, 0, 0),
+    (1, 0x80000001, 0x007FFFFF, 0x00800000),
+    (0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0),
+    (0x7FC00000, 0x3F800000, 0xC0000000, 0),
+    (0x7F800000, 0x3F800000, 0xC0000000, 0xFF800000),
+    (0x40C00000, 0x3E800000, 0x3F400000, 0x3FA00000),
+    (0x40C00000, 0x3E800001, 0x3F3FFFFF, 0xBFA00001),
+    (0x40C00000, 0x40A00000, 0x40A00000, 0xC0A00000),
+    (0x40800000, 0x40400000, 0x40000000, 0xBFC00000),
+    (0x40C00000, 0x40400000, 0x40000000, 0xBFC00000),
+)
+ELEMENTS = (7, 3, 13, 1)
+EXACT = (0x40C00000, 0x3FC00000, 0xC0400000, 0x3F000000)  # their values under a scale of 1
+SEARCHES = [name for name, profile in PROFILES.items() if profile.scale_search != "none"]
+
+
+def _blocks(count: int) -> Iterator[tuple[int, ...]]:
+    """The blocks above, at several magnitudes, then mixed ones of a few binades."""
+    draw = random.Random(50)
+    yield from BLOCKS
+    for block in BLOCKS[5:]:
+        for binades in (-30, 9):
+            yield tuple(code + (binades << 23) for code in block)
+    for _ in range(count):
+        top = draw.randrange(1 << 8)
+        yield tuple(
+            draw.getrandbits(1) << 31 | max(top - draw.randrange(4), 0) << 23 | draw.getrandbits(23) for _ in range(4)
+        )
+
+
+def _quantized(block: tuple[int, ...], fmt: BlockFormat, name: str, policy: Policy | None, tensor: Value) -> object:
+    """A block's scale, elements and flags, and the values back."""
+    words = (5, 0, 7, 2) if policy is not None and policy.random_count else None
+    values = [decoder(FP32)(code) for code in block]
+    result = said(quantize_block, values, fmt, name, policy, words, tensor)
+    if isinstance(result, str):
+        return result
+    scale, codes, flags = result  # type: ignore[misc]
+    return scale, codes, flags, said(dequantize_to_fp32, scale, codes, fmt, name, tensor)
+
+
+@sample
+def block_quantizers() -> Sample:
+    for name, profile in PROFILES.items():
+        fmt = next((f for f in map(get_block_format, FORMATS) if profile.is_for(f.element.name, f.scale.name)), None)
+        if fmt is None:
+            yield name
+            continue
+        yield name, fmt.name, reach(fmt, profile), inverse_reach(fmt, profile)
+        for policy in (None, Policy("sr", sr_bits=3)):
+            for block in _blocks(40 if name in SEARCHES else 8):
+                numbers = [x for x in map(decoder(FP32), block) if x.kind == exact.FINITE]
+                amax = max(map(exact.magnitude, numbers), key=exact.Value.as_fraction, default=None)
+                code = tensor_scale_of(amax if amax and amax.significand else None, fmt, profile)
+                yield code, _quantized(block, fmt, name, policy, decoder(FP32)(code))
+
+
+@sample
+def scale_errors() -> Sample:
+    """Of every search and every arithmetic: values back, errors of blocks under some scales, expanded scales."""
+    fmt = get_block_format("fp4_e2m1@ue4m3/4")
+    tensors = [decoder(FP32)(code) for code in (0x3F800000, 0x3EAAAAAB, 0x7F000000, 0x00000003, 0x45000000)]
+    for search in SEARCHES:
+        for arithmetic in ("exact", "fp32-reciprocal", "fp32-division", "fp32-inverse", "fp32-amax"):
+            profile = get_profile(search).replace(arithmetic=arithmetic)
+            wanted = [*tensors, exact.inf(0), exact.GENERATED, Value(exact.FINITE, 0, 5, -3, 1)]
+            yield search, arithmetic, [expanded(x, profile) for x in wanted], encode_scale(fmt, profile, tensors[1])
+            for tensor in tensors:
+                for scale in (0, 1, 0x38, 0x3A, 0x7E, 0x7F):
+                    factor = decoder(fmt.scale)(scale)
+                    yield [value_back(decoder(fmt.element)(c), factor, fmt, profile, tensor) for c in (0, 1, 7, 13)]
+                    for block in (EXACT, *BLOCKS[1:3], BLOCKS[7], tuple(code + (64 << 23) for code in BLOCKS[6])):
+                        values = [decoder(FP32)(code) for code in block]
+                        yield block_error(values, ELEMENTS, scale, fmt, profile, tensor)
