@@ -119,7 +119,6 @@ def _check_effects(table: Mapping[str, Any], formats: Sequence[Format]) -> None:
     """Raise Error for fields of a policy that no format of a library reads."""
     extended = any(fmt.explicit_bit for fmt in formats)
     concerned = {
-        "sr_bits": False,
         "e8m0": any(not fmt.zero for fmt in formats),
         "unnormals": extended,
         "rounding_precision": extended,

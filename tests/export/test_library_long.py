@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from libraries import library_texts
-from library_comparison import SANITIZED, Comparison, codes
+from library_comparison import OPERATIONS, SANITIZED, Comparison, codes
 
 from softfloat_ref.export.library import SPECIALIZATIONS, library_files
 from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.operations import signature
 from softfloat_ref.oracle.policies import POLICIES
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
@@ -92,6 +93,33 @@ def test_all_of_p3109_of_4_bits(tmp_path: Path) -> None:
     for own in formats.formats:
         formats.check_operations(own, 200, exhaustive=True)
         formats.check_conversions(own, 30)
+
+
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize(
+    ("formats", "policy"),
+    [
+        (["fp8_e5m2", "fp16"], {"rounding": "sr", "sr_bits": 3}),
+        (["fp8_e4m3", "fp32", "bf16"], {"rounding": "sr-b", "sr_bits": 13, "like": "ml-dtypes"}),
+        (["fp64", "fp4_e2m1", "dlfloat16"], {"rounding": "sr-c", "sr_bits": 32}),
+        (["fp32", "fp6_e3m2"], {"rounding": "sr-c", "sr_bits": 64, "flush_outputs": "on"}),
+        (["extf80", "binary8p1se", "e8m0", "binary6p3uf"], {"sr_bits": 1}),
+        (["fp128", "binary8p3se", "s1e5m2fnuz"], {"sr_bits": 1, "rounding": "sr-c", "flush_inputs": "on"}),
+        (["extf80", "fp8_e4m3"], {"sr_bits": 50, "rounding": "sr-b"}),
+    ],
+)
+def test_stochastic_rounding(formats: list[str], policy: dict[str, Any], tmp_path: Path) -> None:
+    own = Comparison(formats, policy, tmp_path, "-O0", *SANITIZED[1:])
+    for a in own.formats:
+        for function, op in OPERATIONS.items():
+            if signature(op, a.fmt).operation.is_arithmetic:
+                own.check_stochastic(f"{a.name}_{function}_sr", op, a.fmt, None, 300)
+        for b in own.formats:
+            if a != b:
+                own.check_stochastic(f"{a.name}_to_{b.name}_sr", "convert", a.fmt, b.fmt, 300)
+        for integer in ("u32", "i64"):
+            name = f"{integer.replace('u', 'ui')}_to_{a.name}_sr"
+            own.check_stochastic(name, "convert", get_format(integer), a.fmt, 100)
 
 
 @pytest.mark.full

@@ -56,6 +56,11 @@ class CompiledLibrary:
         """A variable of the state, or of the drivers."""
         ctypes.c_uint8.in_dll(self.loaded, f"{self.prefix}{name}").value = value
 
+    def set_random(self, bits: Codes) -> None:
+        """The random bits of the next calls' values."""
+        self._random = np.ascontiguousarray(bits, np.uint64)
+        ctypes.c_void_p.in_dll(self.loaded, "driver_bits").value = self._random.ctypes.data
+
     def __contains__(self, name: str) -> bool:
         return hasattr(self.loaded, f"many_{name}")
 
@@ -100,7 +105,7 @@ class Drivers:
         self.results: dict[str, bool] = {}
 
     def text(self, header: str) -> str:
-        lines = [f'#include "{header}"', "extern int driver_exact;", "int driver_exact;", *_CODES]
+        lines = [f'#include "{header}"', *_VARIABLES]
         for declaration in self.declarations:
             head, _, arguments = declaration.rstrip(");").partition("(")
             result, _, name = head.rpartition(" ")
@@ -141,13 +146,18 @@ class Drivers:
     def _of_values(self, name: str, result: str, arguments: Sequence[tuple[str, str, bool]]) -> Iterator[str]:
         yield from ("    for (size_t i = 0; i < n; i++) {", f"        {self.prefix}softfloat_exceptionFlags = 0;")
         for kind, own, _ in arguments:
-            if kind.startswith(("int", "uint")) and len(own) == 1:
+            if own == "state":
+                fields = [f"{self.prefix}softfloat_roundingMode", f"{self.prefix}softfloat_detectTininess", "0"]
+                fields += [f"{self.prefix}extF80_roundingPrecision"] * any("ext" in kind for kind in self.two)
+                yield f"        {kind} vstate = {{{', '.join(fields)}}};"
+            elif kind.startswith(("int", "uint")) and len(own) == 1:
                 yield f"        const {kind} v{own} = ({kind}){own}[i];"
             elif len(own) == 1:
                 yield f"        {kind} v{own};"
                 if own != "z":
                     yield f"        {self._get(kind, f'v{own}', own, 'i')}"
         others = {"roundingMode": f"{self.prefix}softfloat_roundingMode", "exact": "driver_exact != 0"}
+        others["bits"] = "driver_bits[i]"
         values = [others.get(own, f"{'&' * pointer}v{own}") for _, own, pointer in arguments]
         call = f"{name}({', '.join(values)})"
         if result == "void":
@@ -156,21 +166,35 @@ class Drivers:
         else:
             yield f"        const {result} vz = {call};"
         yield f"        {self._put(result, 'vz', 'i')}"
-        yield from (f"        flags[i] = {self.prefix}softfloat_exceptionFlags;", "    }")
+        raised = f"{self.prefix}softfloat_exceptionFlags"
+        if any(own == "state" for _, own, _ in arguments):
+            raised = f"(uint8_t)(vstate.exceptionFlags | ({raised} ? 0x80 : 0))"  # the global ones stay
+        yield from (f"        flags[i] = {raised};", "    }")
 
     def _of_arrays(self, name: str, arguments: Sequence[tuple[str, str, bool]]) -> Iterator[str]:
-        values = [(kind, own) for kind, own, pointer in arguments if pointer and own != "flags"]
+        values = [(kind, own) for kind, own, pointer in arguments if pointer and own not in ("flags", "bits")]
+        bits = any(own == "bits" for _, own, _ in arguments)
         steps = [f"{own} += {'2 * ' * (kind in self.two)}m" for kind, own in values[:-1]]
         steps += [f"r += {'2 * ' * (values[-1][0] in self.two)}m", "flags += m"]
+        if bits:
+            yield "    const uint64_t *bits = driver_bits;"
+            steps.append("bits += m")
         yield f"    for (size_t m; n > 0; n -= m, {', '.join(steps)}) {{"
         yield "        m = n < 1000 ? n : 1000;"
         for kind, own in values:
             yield f"        {kind} v{own}[1000];"
         for kind, own in values[:-1]:
             yield f"        for (size_t i = 0; i < m; i++) {{ {self._get(kind, f'v{own}[i]', own, 'i')} }}"
-        yield f"        {name}(m, {', '.join(f'v{own}' for _, own in values)}, flags);"
+        operands = [*(f"v{own}" for _, own in values[:-1]), *["bits"] * bits]
+        yield f"        {name}(m, {', '.join([*operands, 'vz'])}, flags);"
         yield f"        for (size_t i = 0; i < m; i++) {{ {self._put(values[-1][0], 'vz[i]', 'i')} }}"
         yield "    }"
 
 
-_CODES = ["#define LOW (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)"]
+_VARIABLES = [
+    "extern int driver_exact;",
+    "int driver_exact;",
+    "extern const uint64_t *driver_bits;",
+    "const uint64_t *driver_bits;",
+    "#define LOW (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)",
+]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from libraries import MODES, CompiledLibrary, library_texts
 
 from softfloat_ref.export.library import library_policy
@@ -69,7 +70,8 @@ class Comparison:
     ) -> None:
         self.formats = [LibraryFormat(get_format(f)) for f in formats]
         self.compiled = CompiledLibrary(texts or library_texts(formats, **policy), folder, *options)
-        self.policy = library_policy(policy).policy
+        self.library_policy = library_policy(policy)
+        self.policy = self.library_policy.policy
         self.rng = random.Random(1)
 
     def check(
@@ -88,6 +90,9 @@ class Comparison:
             results, flags = self.compiled(name, list(zip(*cases, strict=True)), mode, tininess)
             for case, result, flag in zip(cases, results.tolist(), flags.tolist(), strict=True):
                 assert (result, flag) == answer(case, 0), (name, mode, tininess, [f"{x:x}" for x in case])
+            if f"{name}_r" in self.compiled:
+                reentrant = self.compiled(f"{name}_r", list(zip(*cases, strict=True)), mode, tininess)
+                assert [x.tolist() for x in reentrant] == [results.tolist(), flags.tolist()], (name, mode, tininess)
             if f"{name}_n" in self.compiled:
                 of_arrays = self.compiled(f"{name}_n", list(zip(*cases, strict=True)), mode, tininess)
                 assert [x.tolist() for x in of_arrays] == [results.tolist(), flags.tolist()], (name, mode, tininess)
@@ -106,6 +111,25 @@ class Comparison:
             else:
                 cases = [tuple(codes(own.fmt, arity, self.rng)) for _ in range(count)]
             self.check(f"{own.name}{'M' * pointers}_{function}", op, own.fmt, cases, settings=settings)
+
+    def check_stochastic(self, name: str, op: str, fmt: Format, to: Format | None, count: int) -> None:
+        """A function with random bits, of values, of arrays and with a state of its own."""
+        sig, own = signature(op, fmt, to), self.library_policy
+        cases = [tuple(codes(fmt, len(sig.formats), self.rng)) for _ in range(count)]
+        if fmt.is_integer:
+            cases = [(self.rng.getrandbits(fmt.width) >> self.rng.randrange(fmt.width),) for _ in range(count)]
+        random_bits = [self.rng.choice((0, -1, self.rng.getrandbits(64))) % (1 << own.sr_bits) for _ in cases]
+        self.compiled.set_random(np.array(random_bits, np.uint64))
+        for tininess in ("after", "before"):
+            policy = self.policy.replace(rounding=own.stochastic, sr_bits=own.sr_bits, tininess=tininess)
+            answers = [evaluator(sig, policy)(*x) for x in zip(cases, random_bits, strict=True)]
+            for form in ("", "_n", "_r"):
+                if form == "_n" and fmt.is_integer:
+                    continue
+                results, flags = self.compiled(f"{name}{form}", list(zip(*cases, strict=True)), "rtz", tininess)
+                got = list(zip(results.tolist(), flags.tolist(), strict=True))
+                wrong = [x for x in zip(cases, random_bits, got, answers, strict=True) if x[2] != x[3]]
+                assert not wrong, (f"{name}{form}", tininess, wrong[0])
 
     def check_conversions(self, own: LibraryFormat, count: int) -> None:
         cases = [(code,) for code in codes(own.fmt, count, self.rng)]

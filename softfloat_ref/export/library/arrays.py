@@ -17,7 +17,8 @@ def array_functions(own: LibraryFormat, functions: Iterable[Function], prefix: s
     """The forms for arrays of rounded functions of values."""
     for function in functions:
         name = function.name.removeprefix(f"{prefix}{own.name}_")
-        if function.rounded and function.name != name and name != "rem":
+        rounded = function.rounded or (name.endswith("_sr") and "*" not in function.arguments)
+        if rounded and function.name != name and name != "rem":
             yield _array(function)
 
 
@@ -27,7 +28,7 @@ def _array(function: Function) -> Function:
     arguments = ", ".join(["size_t n", *pointers, f"{function.result} *z", "uint8_t *flags"])
     values = [name for *_, name in operands]
     scalar = f"{function.name}({', '.join(f'{x}[i]' for x in values)})"
-    if function.name.endswith("_sqrt") or not function.rounded.startswith(("32,", "64,")):
+    if function.name.endswith(("_sqrt", "_sr")) or not function.rounded.startswith(("32,", "64,")):
         return Function("void", f"{function.name}_n", arguments, [f"CORE_EACH({scalar});"])
     word, code, call = function.rounded.split(", ", 2)
     for x in values:

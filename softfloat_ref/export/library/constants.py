@@ -24,6 +24,7 @@ _SHORT_MANTISSA: Final = 52
 _SHORT_BIAS: Final = 1 << 15
 _MAX_WIDTH: Final = 128  # and of any
 _MAX_MANTISSA: Final = 112
+_RANDOM_ROOM: Final = 113  # bits of a quotient below its first one, without those that round and stick
 _SHORT_PRODUCT: Final = 10  # mantissa bits of which a product fits words of 32 bits, with bits for a sum below it
 _SHORT_SUM: Final = 25  # and of which a sum does
 _RESERVED: Final = re.compile("softfloat|core|format_|long_|test_|ui32$|ui64$|u?int")  # by files, functions and types
@@ -82,11 +83,13 @@ def library_format(fmt: Format, policy: LibraryPolicy) -> LibraryFormat:
     own = LibraryFormat(fmt, _is_long(fmt, policy.for_format(fmt)))
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", own.name) or _RESERVED.match(own.name):
         raise Error(f"format {fmt.name}: a library has no functions of that name; define the format under another one")
+    room = _RANDOM_ROOM - fmt.mantissa_bits
     refuse(
         f"format {fmt.name} cannot be in a library",
         ("it is an integer or fixed-point format", fmt.twos_complement),
         ("only formats of up to 128 bits, with up to 112 mantissa bits, can be", _bad_size(fmt)),
         ("of formats that store their integer bit, only extf80 can be", _bad_explicit_bit(fmt)),
+        (f"it has room for {max(room, 0)} random bits, not {policy.sr_bits}", policy.sr_bits > room),
     )
     return own
 

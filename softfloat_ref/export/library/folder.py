@@ -77,6 +77,7 @@ def library_files(
     inside |= {file: read_text(CORE / file, limits.SOURCE) for file in LONG_FILES if texts.long}
     sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
     sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
+    sources |= {f"{x.name}_r.c": texts.reentrant_source(x) for x in own}
     test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}
     if blocks or accumulators:
         headers |= units.headers()

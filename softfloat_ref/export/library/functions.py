@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -41,7 +42,7 @@ class Function:
     def definition(self) -> str:
         if self.rounded:
             word, code, call = self.rounded.split(", ", 2)
-            values = ", ".join(x.rpartition(" ")[2] for x in self.arguments.split(", "))
+            values = ", ".join(x.rpartition(" ")[2].lstrip("*") for x in self.arguments.split(", "))
             head = f"{word}, {self.result}, {code}, {self.name}, ({self.arguments}), ({values})"
             return f"CORE_FUNCTION({head},\n              {call})"
         return "\n".join([*wrap_line(self.signature, ""), "{", *(f"    {line}" for line in self.body), "}"])
@@ -61,6 +62,26 @@ class FunctionWriter:
         yield from self.to_integers()
         yield from self.from_integers()
         yield from self.conversions()
+        if self.policy.sr_bits:
+            yield from self.stochastic()
+
+    def stochastic(self) -> Iterator[Function]:
+        """The rounded functions, with random bits as the last argument; in words of 128 bits, for their room."""
+        long = [dataclasses.replace(x, long=True) for x in (self.own, *self.formats)]
+        writer = FunctionWriter(long[0], long[1:], self.policy, self.prefix)
+        for function in (*writer.arithmetic(), *writer.from_integers(), *writer.conversions()):
+            if function.rounded and not function.name.endswith("_rem"):
+                yield self._with_random_bits(function)
+
+    def _with_random_bits(self, function: Function) -> Function:
+        word, code, call = function.rounded.split(", ", 2)
+        mask = f"UINT64_C({(1 << self.policy.sr_bits) - 1:#x})"
+        mode = f"core_stochastic_mode(mode, {self.policy.sr_bits}, bits & {mask}"
+        call = call.replace("core_long_mode(mode", mode)
+        body = [f"CORE_RETURN({word}, {function.result}, {code}, {call}, CORE_{self.policy.stochastic.name});"]
+        if mode not in call:
+            body.insert(0, "(void)bits;")  # nothing is rounded
+        return Function(function.result, f"{function.name}_sr", f"{function.arguments}, uint64_t bits", body)
 
     def arithmetic(self) -> Iterator[Function]:
         sums, products = self.own.sum_word, self.own.product_word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -35,13 +36,16 @@ ROUNDING_MODES: Final = {
 @dataclass(frozen=True)
 class LibraryPolicy:
     """policy: its rounding and tininess are those that a program starts with. fma_order, fma_generated: the words of
-    core.h for NaNs of fma. extended: of a format that stores its integer bit, where that differs."""
+    core.h for NaNs of fma. extended: of a format that stores its integer bit, where that differs. stochastic, sr_bits:
+    the rounding of functions with random bits, and how many there are; without any, there are no such functions."""
 
     name: str
     policy: Policy
     fma_order: str
     fma_generated: str
     extended: Policy | None = None
+    stochastic: Rounding = Rounding.SR
+    sr_bits: int = 0
 
     def for_format(self, fmt: Format) -> Policy:
         """The policy under which results are in a format."""
@@ -94,7 +98,13 @@ def library_policy(table: Mapping[str, Any] | None = None) -> LibraryPolicy:
     policy = get_policy(table or {})
     rule = policy.nan_rule
     words = [f"{value}" if field == "like" else f"{field} = {value}" for field, value in (table or {}).items()]
-    return LibraryPolicy(", ".join(words) or "ieee", _checked(policy), *_fma_words(rule))
+    own = LibraryPolicy(", ".join(words) or "ieee", policy, *_fma_words(rule))
+    if policy.rounding.stochastic or policy.sr_bits is not None:
+        stochastic = policy.rounding if policy.rounding.stochastic else Rounding.SR
+        bits = policy.replace(rounding=stochastic).random_count
+        policy = policy.replace(rounding=Rounding.RNE if policy.rounding.stochastic else policy.rounding, sr_bits=None)
+        own = dataclasses.replace(own, stochastic=stochastic, sr_bits=bits)
+    return dataclasses.replace(own, policy=_checked(policy))
 
 
 def _checked(policy: Policy) -> Policy:

@@ -11,6 +11,13 @@ from softfloat_ref.export.library.functions import Function, FunctionWriter
 from softfloat_ref.export.library.long_constants import long_constants
 from softfloat_ref.export.library.pointers import pointer_functions
 from softfloat_ref.export.library.policies import ROUNDING_MODES, LibraryPolicy
+from softfloat_ref.export.library.reentrant import NOTE as REENTRANT_NOTE
+from softfloat_ref.export.library.reentrant import (
+    PRECISION,
+    STATE_TYPE,
+    reentrant_functions,
+    reentrant_source,
+)
 from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.policies import Tininess
 
@@ -108,6 +115,8 @@ _STATE_SOURCE: Final = """\
 {p}THREAD_LOCAL uint_fast8_t {p}softfloat_detectTininess = {tininess};
 {p}THREAD_LOCAL uint_fast8_t {p}softfloat_exceptionFlags = 0;
 {extended}
+const {p}softfloat_state {p}softfloat_initialState = {{{mode}, {tininess}, 0{precision}}};
+
 void {p}softfloat_raiseFlags(uint_fast8_t flags)
 {{
     {p}softfloat_exceptionFlags |= flags;
@@ -234,6 +243,7 @@ class LibrarySources:
         self.header_name = f"{prefix}softfloat.h"
         self.functions = {own.name: self._functions(own) for own in formats}
         self.arrays = {own.name: list(array_functions(own, self.functions[own.name], prefix)) for own in formats}
+        self.reentrant = {own.name: list(reentrant_functions(self.functions[own.name], prefix)) for own in formats}
 
     def _functions(self, own: LibraryFormat) -> list[Function]:
         functions = list(FunctionWriter(own, self.formats, self.policy, self.prefix).functions())
@@ -242,7 +252,7 @@ class LibrarySources:
     @property
     def long(self) -> bool:
         """Whether a format needs the core's long words."""
-        return any(own.long for own in self.formats)
+        return self.policy.sr_bits > 0 or any(own.long for own in self.formats)
 
     @property
     def extended(self) -> bool:
@@ -273,6 +283,11 @@ class LibrarySources:
         for own in self.formats:
             for function in self.arrays[own.name]:
                 yield from wrap_line(f"{function.signature};", "")
+        precision = PRECISION if self.extended else ""
+        yield f"\n{REENTRANT_NOTE}{STATE_TYPE.format(p=self.prefix, precision=precision)}"
+        for own in self.formats:
+            for function in self.reentrant[own.name]:
+                yield from wrap_line(f"{function.signature};", "")
 
     def state(self) -> str:
         policy = self.policy.policy
@@ -283,6 +298,7 @@ class LibrarySources:
             header=self.header_name,
             mode=ROUNDING_MODES[policy.rounding],
             tininess=f"{self.prefix}softfloat_tininess_{tininess}Rounding",
+            precision=f", {policy.rounding_precision}" if self.extended else "",
             extended=_PRECISION_STATE.format(p=self.prefix, bits=policy.rounding_precision) if self.extended else "",
         )
 
@@ -311,6 +327,9 @@ class LibrarySources:
 
     def array_source(self, own: LibraryFormat) -> str:
         return array_source(own, self.arrays[own.name], LICENCE)
+
+    def reentrant_source(self, own: LibraryFormat) -> str:
+        return reentrant_source(self.reentrant[own.name], LICENCE, self.prefix)
 
     def _text(self, functions: Iterable[Function]) -> str:
         return "\n\n".join([f'{LICENCE}\n#include "core_library.h"', *(f.definition for f in functions)]) + "\n"

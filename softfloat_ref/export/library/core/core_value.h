@@ -29,6 +29,12 @@ typedef struct {
 
 static const core_mode_128 core_plain_mode = {CORE_RNE, 0, 0, 0, 0};
 
+CORE_INLINE core_mode_128 core_stochastic_mode(core_mode mode, int count, uint64_t random, int shorter)
+{
+    core_mode_128 r = {mode.rounding, mode.before, shorter, count, random};
+    return r;
+}
+
 CORE_INLINE core_mode_128 core_long_mode(core_mode mode, int shorter)
 {
     core_mode_128 r = {mode.rounding, mode.before, shorter, 0, 0};
