@@ -36,6 +36,7 @@ _LIBRARY_FORMATS: Final = "fp16,bf16,fp32,fp64,extf80,fp128"  # by default: thos
 @click.option("--name", metavar="NAME", help="Name of the module or function [that of FILE, or the unit's].")
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")
 @click.option("--library", metavar="DIR", help="A C library of all operations on --fmt F,F,... in a new folder.")
+@click.option("--mixed", is_flag=True, help="--library: also operations whose result has a wider format.")
 @click.option("--prefix", metavar="PREFIX", help="--library: what every name in C begins with.")
 @click.option(
     "--specialization",
@@ -53,6 +54,7 @@ def command(
     name: str | None,
     stat: bool,
     library: str | None,
+    mixed: bool,
     prefix: str | None,
     special: str | None,
 ) -> None:
@@ -68,9 +70,9 @@ def command(
         others = {"OP": ops, "--lang": lang, "-o": output != "-", "--name": name, "--stat": stat}
         for other in (x for x, value in others.items() if value):
             raise Error(f"--library has every operation, as C, in a folder; leave {other} out")
-        _write_library(request, library, prefix or "", special)
+        _write_library(request, library, prefix or "", special, mixed)
         return
-    for option, value in (("--prefix", prefix), ("--specialization", special)):
+    for option, value in (("--prefix", prefix), ("--specialization", special), ("--mixed", mixed or None)):
         if value is not None:
             raise Error(f"{option} is for --library")
     if lang is None:
@@ -96,7 +98,7 @@ def command(
         _print_synthesis(text, [c.name for c in circuits])
 
 
-def _write_library(request: UnitRequest, folder: str, prefix: str, special: str | None) -> None:
+def _write_library(request: UnitRequest, folder: str, prefix: str, special: str | None, mixed: bool) -> None:
     table = request.choices.table
     allowed = ("fmt", "profile", "acc", *map(parameter, table))
     request.refuse("--library has every operation, in every rounding", allowed)
@@ -110,7 +112,7 @@ def _write_library(request: UnitRequest, folder: str, prefix: str, special: str 
     policy = library_policy(table) if special is None else specialization(special)
     acc = request.options.get("acc") or ""
     accumulators = [get_accumulator(x) for x in ([acc] if "(" in acc else acc.split(",")) if x]
-    files = library_files(formats, policy, prefix, profile, accumulators)
+    files = library_files(formats, policy, prefix, profile, accumulators, mixed)
     write_library(folder, files)
     print(f"{folder}: {counted(len(files), 'file')}, for {counted(len(formats), 'format')}", file=sys.stderr)
 

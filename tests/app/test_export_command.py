@@ -99,6 +99,7 @@ LIBRARY = ("export", "--library")
         (["--fmt", "fp32,mxfp8", "--profile", "nvfp4"], "profile nvfp4 is for"),
         (["--profile", "nvidia"], "--profile is for block formats"),
         (["--fmt", "s1e8m120"], "up to 128 bits"),
+        (["--mixed", "--fmt", "fp16,bf16"], "--mixed: no format of the library has all numbers of another one"),
         (["--acc", "nvidia-h1000"], "unknown accumulator 'nvidia-h1000'"),
         (["--acc", "nvidia-ada-fp8"], "multiplies fp8_e4m3, fp8_e5m2 and gives fp32 or fp16; name these in --fmt, too"),
         (["--fmt", "i8"], "integer or fixed-point"),
@@ -127,6 +128,7 @@ def test_a_library_is_a_new_folder(tmp_path: Path) -> None:
     assert all("SPDX-License-Identifier: 0BSD" in text for name, text in files.items() if name != "LICENSE")
     assert "exists already; give a new or an empty folder" in refused(*LIBRARY, str(folder))
     assert list((tmp_path / "deep").iterdir()) == [folder]
+    assert "--mixed is for --library" in refused("export", "add", "--fmt", "fp16", "--lang", "c", "--mixed")
     assert "--prefix is for --library" in refused("export", "add", "--fmt", "fp16", "--lang", "c", "--prefix", "x")
 
 

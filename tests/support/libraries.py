@@ -36,7 +36,10 @@ class CompiledLibrary:
         write_library(self.folder, texts)
         header = next(name for name in texts if name.endswith("softfloat.h"))
         prefix = header.removesuffix("softfloat.h")
+        units = f"{prefix}softfloat_units.h"
         declared = re.findall(r"^(?!.*raiseFlags)\w[^;{}#]*\);", texts[header], re.M)
+        declared += re.findall(r"^\w[^;{}#*]*\);", texts.get(units, ""), re.M)  # of values
+        header = units if units in texts else header
         self._drivers = Drivers([" ".join(declaration.split()) for declaration in declared], prefix, texts)
         (folder / "drivers.c").write_text(self._drivers.text(header))
         sources = [str(self.folder / name) for name in texts if name.endswith(".c") and not name.startswith("test_")]

@@ -17,9 +17,11 @@ from softfloat_ref.export.library.build_files import build_files
 from softfloat_ref.export.library.constants import CORE, library_format
 from softfloat_ref.export.library.cpp import cpp_header
 from softfloat_ref.export.library.dots import dot_units
+from softfloat_ref.export.library.mixed import mixed_functions
 from softfloat_ref.export.library.policies import LibraryPolicy
 from softfloat_ref.export.library.self_test import SelfTest
 from softfloat_ref.export.library.sources import LibrarySources
+from softfloat_ref.export.library.systemc import systemc_header
 from softfloat_ref.export.library.units import LibraryUnits
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -58,20 +60,25 @@ def library_files(
     prefix: str = "",
     profile: str | None = None,
     accumulators: Sequence[Accumulator] = (),
+    mixed: bool = False,
 ) -> dict[str, str]:
     """The texts of a library's files, by name. profile: of block formats (default: each one's own). accumulators: of
-    dot products. Raises Error."""
+    dot products. mixed: whether there are operations whose result has a wider format. Raises Error."""
     if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]{0,30})?", prefix):
         raise Error(f"--prefix {prefix}: not the beginning of an identifier; use letters, digits and underscores")
     own = [library_format(fmt, policy) for fmt in formats if not isinstance(fmt, BlockFormat)]
     blocks = [library_block(fmt, profile, policy) for fmt in formats if isinstance(fmt, BlockFormat)]
-    units = LibraryUnits(own, blocks, list(dot_units(accumulators, own, blocks, prefix)), prefix)
+    dots = list(dot_units(accumulators, own, blocks, prefix))
+    units = LibraryUnits(own, blocks, dots, list(mixed_functions(own, policy, prefix)) if mixed else [], prefix)
+    if mixed and not units.mixed:
+        raise Error("--mixed: no format of the library has all numbers of another one; give more formats in --fmt")
     texts = LibrarySources(own, policy, prefix)
     name = f"{prefix}softfloat"
     headers = {
         f"{name}_types.h": texts.types(),
         texts.header_name: texts.header(),
         f"{name}.hpp": cpp_header(own, prefix, texts.header_name),
+        f"{name}_systemc.h": systemc_header(own, prefix, texts.header_name),
     }
     inside = {file: _core_text(file) for file in CORE_FILES} | {"core_library.h": texts.internals()}
     inside |= {file: read_text(CORE / file, limits.SOURCE) for file in LONG_FILES if texts.long}
@@ -79,7 +86,7 @@ def library_files(
     sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
     sources |= {f"{x.name}_r.c": texts.reentrant_source(x) for x in own}
     test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}
-    if blocks or accumulators:
+    if units:
         headers |= units.headers()
         inside |= units.inside()
         sources |= units.sources()

@@ -20,6 +20,7 @@ from softfloat_ref.oracle.blocks.formats import FP32
 
 _BLOCK_FILES: Final = ("core_block.h", "core_block_loops.h")
 _DOT_FILES: Final = ("core_dot.h",)
+_MIXED_FILES: Final = ("core_mixed.h",)
 _HEADER: Final = """\
 {licence}
 #ifndef {p}softfloat_units_h
@@ -40,6 +41,9 @@ _BLOCKS: Final = """\
 _DOTS: Final = """\
 /* Dot products: the products of n codes of a and b, and c, in the order and with the roundings of a unit of hardware or
  * of a definition; the products that the last step lacks are +0. Scales: one for each block of a, and of b. */
+"""
+_MIXED: Final = """\
+/* Mixed formats: a and b of the first, c and the result, rounded once, of the second. */
 """
 _HEADER_END: Final = """\
 
@@ -69,6 +73,7 @@ class LibraryUnits:
     formats: Sequence[LibraryFormat]
     blocks: Sequence[LibraryBlock]
     dots: Sequence[DotUnit]
+    mixed: Sequence[Function]
     prefix: str
 
     def __post_init__(self) -> None:
@@ -91,12 +96,14 @@ class LibraryUnits:
         for accumulator, units in self._dots_by_accumulator():
             lines += [f"\n/* {accumulator.name}: {accumulator.source} */\n"]
             lines += [_declarations([x.function() for x in units])]
+        lines += ["\n" + _MIXED + _declarations(self.mixed)] if self.mixed else []
         return {self.header_name: "".join([*lines, _HEADER_END])}
 
     def inside(self) -> dict[str, str]:
         """The headers of the sources."""
         f32 = format_constants(FP32, IEEE)
-        files = (*(_BLOCK_FILES if self.blocks else ()), *(_DOT_FILES if self.dots else ()))
+        kinds = ((self.blocks, _BLOCK_FILES), (self.dots, _DOT_FILES), (self.mixed, _MIXED_FILES))
+        files = [file for some, names in kinds if some for file in names]
         own = {"core_units.h": _INTERNALS.format(licence=LICENCE, p=self.prefix, f32=f32)}
         return {file: read_text(CORE / file, limits.SOURCE) for file in files} | own
 
@@ -106,7 +113,13 @@ class LibraryUnits:
             start = f'{LICENCE}\n#include "core_units.h"\n#include "core_dot.h"'
             parts = [text for x in units for text in (x.source(), x.function().definition)]
             texts[f"dot_{c_name(accumulator)}.c"] = "\n\n".join([start, *parts]) + "\n"
+        if self.mixed:
+            start = f'{LICENCE}\n#include "core_units.h"\n#include "core_mixed.h"'
+            texts["softfloat_mixed.c"] = "\n\n".join([start, *(f.definition for f in self.mixed)]) + "\n"
         return texts
+
+    def __bool__(self) -> bool:
+        return bool(self.blocks or self.dots or self.mixed)
 
     def _dots_by_accumulator(self) -> list[tuple[Accumulator, list[DotUnit]]]:
         units: dict[str, list[DotUnit]] = {}
