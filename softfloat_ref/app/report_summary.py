@@ -4,7 +4,7 @@ same numbers by kind of layer and depth."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -183,9 +183,8 @@ class ReportSummary:
         for count, names in lost.items():
             if count:
                 become = "becomes" if count == 1 else "become"
-                without = (
-                    "" if names[0] in {x.name for x in self.complete} else f"; the sentence leaves out {_these(names)}"
-                )
+                left_out = "this format" if len(names) == 1 else "these formats"
+                without = "" if names[0] in {x.name for x in self.complete} else f"; the sentence leaves out {left_out}"
                 text = f"{counted(count, 'finite value')} {become} NaN or Inf, which the SQNR leaves out{without}"
                 yield f"in {listed(names)}, {text}"
         if special := self._specials():
@@ -202,10 +201,6 @@ class ReportSummary:
 
 def _number(x: float) -> float | str:
     return float(f"{x:.4f}") if math.isfinite(x) else str(x)
-
-
-def _these(formats: Sequence[str]) -> str:
-    return "this format" if len(formats) == 1 else "these formats"
 
 
 def _beats(x: Tally, y: Tally) -> bool:

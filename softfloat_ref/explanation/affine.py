@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.scalar import DETERMINISTIC, Rows, describe, explain_conversion, value_text
-from softfloat_ref.explanation.steps import alternatives, steps
+from softfloat_ref.explanation.steps import Change, alternatives, matching_changes, steps
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
     CHOICES,
@@ -39,7 +38,6 @@ from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import integer, parameters
 
-Change = dict[str, str]
 _RULE_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
 _MORE_BITS: Final = 64  # bits of a quotient to show
 _ROUNDING_LABELS: Final = ("kept", "discarded", "rule")
@@ -146,15 +144,8 @@ def _number(x: Value) -> str:
 @alternatives.register
 def _quantize_alternatives(unit: AffineQuantizeUnit, inputs: Sequence[int], got: Sequence[int]) -> list[Change]:
     """The unit itself; the named rules and the changes of one choice; changes of two."""
-    if tuple(unit.answer(inputs)) == tuple(got):
-        return [{}]
     single = [{"rule": name} for name, r in RULES.items() if r != unit.rule] + list(_single_changes(unit))
-    pairs = (a | b for a, b in itertools.combinations(single, 2) if not _exclusive(a, b))
-    for level in (single, pairs):
-        matching = [c for c in level if _gives(unit, c, inputs, got)]
-        if matching:
-            return matching
-    return []
+    return matching_changes(unit, inputs, got, single, _exclusive, _gives)
 
 
 def _single_changes(unit: AffineQuantizeUnit) -> Iterator[Change]:

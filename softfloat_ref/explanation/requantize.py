@@ -3,14 +3,13 @@ that give an answer."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.scalar import Rows, describe, value_text
-from softfloat_ref.explanation.steps import alternatives, steps
+from softfloat_ref.explanation.steps import Change, alternatives, matching_changes, steps
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.requantization import CHOICES, RULES, RequantizeRule, get_rule, spelled
@@ -32,7 +31,6 @@ from softfloat_ref.oracle.rounding_steps import rounded
 from softfloat_ref.oracle.steps import Recorded, Traced, recording
 from softfloat_ref.units import RequantizeUnit
 
-Change = dict[str, str]
 _UNDEFINED: Final = "undefined"
 _SHOWN_FIELDS: Final = tuple(k for k in CHOICES if k not in ("negative", "range"))
 
@@ -127,15 +125,14 @@ _TEXTS: Final[dict[Any, Any]] = {
 @alternatives.register
 def _alternatives(unit: RequantizeUnit, inputs: Sequence[int], got: Sequence[int]) -> list[Change]:
     """The unit itself; the named rules and the changes of one choice; changes of two."""
-    if tuple(unit.answer(inputs)) == tuple(got):
-        return [{}]
     single = [{"rule": name} for name, r in RULES.items() if r != unit.rule] + list(_single_changes(unit.rule))
-    pairs = (a | b for a, b in itertools.combinations(single, 2) if len({*a, *b}) == 2 and "rule" not in {*a, *b})
-    for level in (single, pairs):
-        matching = [c for c in level if _gives(unit, c, inputs, got)]
-        if matching:
-            return matching
-    return []
+    return matching_changes(unit, inputs, got, single, _exclusive, _gives)
+
+
+def _exclusive(first: Change, second: Change) -> bool:
+    """Whether two changes are of the same field, or one is of the whole rule."""
+    keys = {*first, *second}
+    return len(keys) == 1 or "rule" in keys
 
 
 def _single_changes(rule: RequantizeRule) -> Iterator[Change]:

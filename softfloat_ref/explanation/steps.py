@@ -3,9 +3,10 @@ better ones. Of a unit made of steps: what each step gave."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from softfloat_ref.explanation.scalar import Rows, code_value, describe, flag_text, value_text
 from softfloat_ref.oracle.formats import Format
@@ -13,6 +14,8 @@ from softfloat_ref.oracle.rounding_steps import answer, read, rounded
 from softfloat_ref.oracle.steps import STEPS, Path, Recorded, recording
 from softfloat_ref.units import Field, SteppedUnit, Unit
 
+Change = dict[str, str]  # the choices of a unit that are others
+U = TypeVar("U", bound=Unit)
 SHOWN_LANES: Final = 8
 MORE_BITS: Final = 48  # of numbers without a finite form, to be shown
 
@@ -29,9 +32,26 @@ def labelled_rows(lines: Iterable[str]) -> Rows:
 
 
 @singledispatch
-def alternatives(unit: Unit, inputs: Sequence[int], got: Sequence[int]) -> list[dict[str, str]]:
+def alternatives(unit: Unit, inputs: Sequence[int], got: Sequence[int]) -> list[Change]:
     """The changes of the unit that give an answer; an empty change if the unit itself gives it."""
     return [{}] if tuple(unit.answer(inputs)) == tuple(got) else []
+
+
+def matching_changes(
+    unit: U,
+    inputs: Sequence[int],
+    got: Sequence[int],
+    single: Sequence[Change],
+    exclusive: Callable[[Change, Change], bool],
+    gives: Callable[[U, Change, Sequence[int], Sequence[int]], bool],
+) -> list[Change]:
+    """No change, if the unit gives the answer; else the single changes that do; without any, pairs of these. exclusive:
+    of two changes, whether they make no pair; gives: whether the changed unit gives an answer."""
+    if tuple(unit.answer(inputs)) == tuple(got):
+        return [{}]
+    pairs = (a | b for a, b in itertools.combinations(single, 2) if not exclusive(a, b))
+    levels = ([c for c in level if gives(unit, c, inputs, got)] for level in (single, pairs))
+    return next(filter(None, levels), [])
 
 
 def has_alternatives(unit: Unit) -> bool:

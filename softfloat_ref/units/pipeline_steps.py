@@ -70,18 +70,15 @@ class PipelineStep:
 
     def taken(self, values: Mapping[str, Sequence[T]], lane: int, constant: Callable[[int], T]) -> list[T]:
         """The inputs of a lane. constant: a constant's code, as values are."""
-        if isinstance(self.unit, DotUnit):
-            return [*self._taken_by_dot(values, lane), *self._others(values, lane, constant)]
-        return [constant(x) if isinstance(x, int) else values[x][lane % len(values[x])] for x in self.of]
+        vectors, scalars = list[T](), self.of
+        if isinstance(self.unit, DotUnit):  # the last one is the number that the sum starts from
+            vectors, scalars = self._taken_by_dot(values, lane), self.of[2:] or (0,)
+        return [*vectors, *(constant(x) if isinstance(x, int) else values[x][lane % len(values[x])] for x in scalars)]
 
     def _taken_by_dot(self, values: Mapping[str, Sequence[T]], lane: int) -> list[T]:
         a, b, k = values[str(self.of[0])], values[str(self.of[1])], self.unit.k  # type: ignore[union-attr]
         own = b[lane :: self.lanes] if self.columns else b[lane * k : lane * k + k]
         return [*a, *(own if len(b) > k else b)]
-
-    def _others(self, values: Mapping[str, Sequence[T]], lane: int, constant: Callable[[int], T]) -> list[T]:
-        """The number that a dot product starts from: zero, unless there is one."""
-        return [constant(x) if isinstance(x, int) else values[x][lane % len(values[x])] for x in self.of[2:] or (0,)]
 
     def results(self, do: Do, values: Mapping[str, Sequence[int]], words: Iterator[int]) -> tuple[Line, int]:
         """The codes of all lanes, and the flags of all or-ed. words: the random words, which a stochastic rounding

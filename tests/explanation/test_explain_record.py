@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from softfloat_ref.explanation import approximation, quantize  # noqa: F401  (its steps enter the table)
+from softfloat_ref.explanation import approximation, quantize, vector  # noqa: F401  (their steps enter the table)
 from softfloat_ref.explanation.steps import SHOWN_LANES, steps
 from softfloat_ref.oracle.approximation import define_approximation
 from softfloat_ref.oracle.blocks.formats import get_block_format

@@ -61,7 +61,7 @@ HASHES: dict[str, str] = {
     "on_formats": "cbd54199fb3a301c",
     "types_of_formats": "a0cf6e69b5854863",
     "vector_functions": "de071e8a019a8770",
-    "vector_functions_of_specials": "4745d07f5ea086cf",
+    "vector_functions_of_specials": "611992de06ec2b7d",
     "aligned_numbers": "483cdb5ff0395026",
     "references": "8e6cd2b59e3841e4",
     "extended_precision": "34889fe1ef401d85",

@@ -248,10 +248,10 @@ class Coverage:
     def not_reached(self) -> Mapping[str, tuple[str, ...]]:
         """What each model looks for and a bounded search has no case of: no bins, unless other cases hit them. Of few
         possible cases, what none of them hits is left out: it is proven unreachable."""
-        return {m.id: tuple(x for x in self._not_reached[m.id].values() if self._may_be_hit(m, x)) for m in self.models}
-
-    def _may_be_hit(self, model: Model[Any, Any], name: str) -> bool:
-        return not self.small or name in self._by_enumeration(model)
+        return {
+            m.id: tuple(x for x in self._not_reached[m.id].values() if not self.small or x in self._by_enumeration(m))
+            for m in self.models
+        }
 
     def _judged(self, b: Bin) -> Bin:
         if b.unreachable or not self.small or next(self.cases(b.id), None) is not None:

@@ -101,7 +101,7 @@ def _specials(formats: Sequence[Format]) -> Iterator[list[int]]:
     ordinary = [one - (i % 2 << fmt.mantissa_bits) for i in range(len(formats))]
     for code in (0, fmt.sign_bit, 1, fmt.max_code, fmt.canonical_nan, fmt.inf_code, fmt.inf_code | fmt.sign_bit):
         yield [code] * len(formats)
-        for others in (ordinary, [0] * len(formats), [fmt.inf_code] * len(formats)):
+        for others in (ordinary, [*[0] * (len(formats) - 1), one], [fmt.inf_code] * len(formats)):
             yield from ([*others[:i], code, *others[i + 1 :]] for i in range(len(formats)))
 
 
