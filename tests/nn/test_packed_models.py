@@ -27,15 +27,16 @@ needs_safetensors = pytest.mark.extra("safetensors")
 
 
 def words(codes: Array, bits: int, order: tuple[int, ...] | None = None) -> Array:
-    """Rows of codes in words of 32 bits, the first ones in the lowest bits, or in another order."""
+    """Rows of codes as streams of bits in words of 32 bits, the first ones in the lowest bits; or in another order of
+    each word."""
     count = 32 // bits
     out = []
     for row in codes.tolist():
-        row = [*row, *[0] * (-len(row) % count)]
-        for i in range(0, len(row), count):
-            part = row[i : i + count] if order is None else [row[i + k] for k in order]
-            out.append(sum(c << (bits * k) for k, c in enumerate(part)))
-    return np.array(out, np.uint32).reshape(len(codes), -1)
+        if order is not None:
+            row = [row[i + k] for i in range(0, len(row), count) for k in order]
+        stream = sum(c << (bits * k) for k, c in enumerate(row))
+        out.append([stream >> i & 0xFFFFFFFF for i in range(0, len(row) * bits, 32)])
+    return np.array(out, np.uint32)
 
 
 def streams(codes: Array, bits: int) -> bytes:
@@ -84,7 +85,7 @@ def gptq(bits: int, groups: Array, seed: int = 1) -> tuple[dict[str, Any], Array
 
 
 @needs_safetensors
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 8])
 @pytest.mark.parametrize(("name", "more"), [("gptq", 1), ("gptq-v2", 0)])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_gptq(bits: int, name: str, more: int, ordered: bool, tmp_path: Path) -> None:
@@ -96,6 +97,23 @@ def test_gptq(bits: int, name: str, more: int, ordered: bool, tmp_path: Path) ->
     (t,) = tensors(save(tmp_path / "m.safetensors", members), [own])
     assert t.name == "m.weight"
     check(t, codes, lambda i, j: zeros[groups[i], j] + more, lambda i, j: scales[groups[i], j])
+
+
+@needs_safetensors
+@pytest.mark.parametrize(("row", "stored"), [
+    (9, (7 << 27, 0, 0)), (10, (3 << 30, 1, 0)), (11, (0, 7 << 1, 0)), (20, (0, 7 << 28, 0)), (21, (0, 1 << 31, 3)),
+    (22, (0, 0, 7 << 2)), (31, (0, 0, 7 << 29)),
+])  # fmt: skip
+def test_gptq_of_three_bits_across_words(row: int, stored: tuple[int, ...], tmp_path: Path) -> None:
+    """32 elements in three words: the places in which AutoGPTQ stores each, two of them in parts of two words."""
+    members = gptq(3, np.arange(IN) // GROUP)[0]
+    members["m.qweight"] = i32(np.array([*stored, 0, 0, 0], np.uint32)[:, np.newaxis] * np.ones(OUT, np.uint32))
+    own = tmp_path / "own.toml"
+    own.write_text('[layouts.mine]\nlike = "gptq"\nelements = "u3"\n')
+    (t,) = tensors(save(tmp_path / "m.safetensors", members), [own])
+    assert isinstance(t, QuantizedTensor)
+    codes = t.codes(0, t.size).reshape(t.shape)
+    assert np.array_equal(codes, np.where(np.arange(IN) == row, 7, 0)[:, np.newaxis] * np.ones(OUT))
 
 
 @needs_safetensors

@@ -63,8 +63,8 @@ class Layout:
     result: the name of the values, as a role's: "weight", "*"; the name of the codes if empty.
     elements: the format of elements; empty: the format of the tensor with the codes.
     packing: how elements share the tensor's bytes along its last axis, as in docs/packing.md; empty: one each.
-    pack_along: the axis along which elements share words of the tensor: its "columns", or its "rows", the first ones in
-        the lowest bits of the words, without `packing`.
+    pack_along: the axis along which elements share words of the tensor: its "columns", or its "rows", without
+        `packing`: in each column, a stream of bits, the lowest of a word first.
     zero_packing: how zero points share bytes along the last axis; empty: one each.
     scale_order: of scales, and of zero points and biases: "rows", or "swizzled", NVIDIA's tiles of 128 by 4.
     merge: the last two axes of the codes, blocks and their bytes, are one axis of the values.

@@ -253,18 +253,18 @@ class LayoutTensor(QuantizedTensor):
         )
 
     def _of_columns(self, span: Span, width: int) -> Array:
-        """Elements that share words with those of the rows below."""
-        size, length, rows = 8 * self.source.itemsize // width, self.shape[-1], np.arange(span.top, span.bottom)
-        low, high = (
-            span.top // size,
-            -(-span.bottom // size),
-        )  # a multiple of the rows of a matrix: words hold no others
+        """Elements that share words with those of the rows below: in each column, a stream of bits."""
+        size, length = 8 * self.source.itemsize, self.shape[-1]  # a matrix has whole words: they hold no others
+        low, high = span.top * width // size, -(-span.bottom * width // size)
         words = self.source.codes(low * length, (high - low) * length).reshape(high - low, length)
-        own = words[rows // size - low, span.left : span.right]
-        shift = (rows % size * width).astype(own.dtype)[:, np.newaxis]
-        mask = own.dtype.type((1 << width) - 1)
-        codes: Array = ((own >> shift) & mask).astype(convert.code_dtype(get_format(self.element)))
-        return codes
+        words = words[:, span.left : span.right]
+        words = words.view(f"u{words.itemsize}")
+        word, shift = np.divmod(np.arange(span.top, span.bottom) * width - low * size, size)
+        codes = words[word] >> shift.astype(words.dtype)[:, np.newaxis]
+        split = np.flatnonzero(shift + width > size)  # whose upper bits are the lowest of the next word
+        codes[split] |= words[word[split] + 1] << (size - shift[split]).astype(words.dtype)[:, np.newaxis]
+        result: Array = (codes & ((1 << width) - 1)).astype(convert.code_dtype(get_format(self.element)))
+        return result
 
     def _blocked(self, span: Span) -> int:
         """The values whose bytes are packed together: a block, where it fits, or all of a row."""

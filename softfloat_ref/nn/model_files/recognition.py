@@ -120,7 +120,7 @@ def _value_shape(layout: Layout, codes: ModelTensor, width: int, shape: ModelTen
     if not axes:
         return None
     if layout.pack_along == "rows":
-        if len(axes) < 2 or codes.itemsize * 8 % width or codes.packing:
+        if len(axes) < 2 or axes[-2] * codes.itemsize * 8 % width or codes.packing:
             return None
         axes = (*axes[:-2], axes[-2] * codes.itemsize * 8 // width, axes[-1])
     if layout.packing and not codes.packing:

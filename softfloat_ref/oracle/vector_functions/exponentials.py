@@ -145,10 +145,10 @@ def _softmax_of(setting: FunctionSetting, x: Sequence[Value], logarithm: bool = 
         return [same] * len(x)
     of = Exponentials(numbers)
     results: dict[Value, Outcome] = {exact.inf(1): (exact.inf(1) if logarithm else exact.zero(0), 0)}
-    for v in x:
-        if v not in results:
-            results[v] = (of.logarithm if logarithm else of.share)(v, setting.bits), 0
-    return [results[v] for v in x]
+    for i in range(len(x)) if setting.wanted is None else setting.wanted:
+        if x[i] not in results:
+            results[x[i]] = (of.logarithm if logarithm else of.share)(x[i], setting.bits), 0
+    return [results.get(v, INVALID_OPERATION) for v in x]  # those that are not wanted, too
 
 
 # -- attention ---------------------------------------------------------------------------------------------------------
