@@ -127,6 +127,24 @@ def test_few_vectors_are_left_to_the_oracle(op: str, monkeypatch: pytest.MonkeyP
         assert left.pop() <= most
 
 
+@pytest.mark.parametrize("op", sorted(VECTOR_FUNCTIONS))
+def test_single_lanes_are_left_to_the_oracle(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some lanes of each vector as if a bound had left them open, equal ones and masks among them."""
+    evaluate, rng = vector_functions.evaluate, np.random.default_rng(2)
+
+    def open_lanes(*arguments: Any) -> Any:
+        results = evaluate(*arguments)
+        apart = results.apart | (rng.random(results.codes.shape) < 0.4)
+        return results._replace(codes=np.where(apart, np.uint64(0x7B), results.codes), apart=apart)
+
+    unit = VectorUnit.make(op, "bf16", "fp32", length=5)
+    rows = np.hstack([arrays.encode(rng.integers(-3, 4, (24, f.lanes)), "bf16") for f in unit.inputs]).astype(np.uint64)
+    if op.endswith("softmax"):
+        rows[::3, 2] = 0xFF80
+    monkeypatch.setattr(vector_functions, "evaluate", open_lanes)
+    same(unit, rows)
+
+
 def test_what_the_loops_do_not_compute() -> None:
     for op, fmt, out in (("softmax", "fp64", "bf16"), ("softmax", "bf16", "fp64"), ("rms_norm", "i32", "bf16")):
         assert VectorUnit.make(op, fmt, out, length=2).answers(np.zeros((1, 4), np.uint64)[:, :2]) is None
