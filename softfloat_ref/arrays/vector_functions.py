@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
-from softfloat_ref.arrays.kernels import plans
+from softfloat_ref.arrays.kernels import divided, plans
 from softfloat_ref.arrays.kernels.op_plans import signed_word
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle import exact
@@ -25,7 +25,7 @@ from softfloat_ref.oracle.vector_functions import FunctionSetting, VectorFunctio
 
 MAX_BITS: Final = 42  # of the prefix that a rounding needs: more would often leave the answer to the oracle
 _EXPONENTS: Final = 400  # of operands and results, for which no square or product leaves float64's range
-_FP64: Final = CATALOGUE["fp64"]
+_FP32: Final = CATALOGUE["fp32"]
 _CHUNK: Final = 1 << 16  # codes of an operand at a time: their values stay in the cache
 _NOTHING: Final = np.empty((0, 0))
 _NO_WORDS: Final = np.empty((0, 0), np.int64)
@@ -90,6 +90,10 @@ def _by_depth(codes: Codes, lanes: int) -> Codes:
 
 def _values(codes: Codes, fmt: Format, flush: bool) -> NDArray[np.float64]:
     """The values of codes. flush: subnormals become zeros with their sign."""
+    if not flush and divided.is_cut_fp32(fmt):  # a shift is several times as fast as a table of BF16's codes
+        bits = codes.astype(np.uint32) << np.uint32(_FP32.width - fmt.width)
+        with np.errstate(invalid="ignore"):  # signalling NaNs, whose vectors are left to the oracle
+            return np.ascontiguousarray(bits).view(np.float32).astype(np.float64)
     own = np.ascontiguousarray(codes.astype(convert.code_dtype(fmt)))
     if fmt.width <= 16:
         return convert.to_float64(convert.Source(own, fmt), flush)

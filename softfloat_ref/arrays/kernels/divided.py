@@ -135,7 +135,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPla
     lowest = element.emin - element.mantissa_bits - n - 3
     near_one = element.emax < plans.RANGE and lowest > -plans.RANGE and is_moderate(scale)
     narrow = element.width <= 16 and element.precision + n + 2 < FP32.precision
-    readable = scale.width <= 16 or _is_cut_fp32(scale)
+    readable = scale.width <= 16 or is_cut_fp32(scale)
     flushes = profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin)
     kind = _kind(fmt, profile)
     if not (regular and near_one and narrow and readable and flushes and kind is not None):
@@ -228,7 +228,7 @@ def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Arr
 
 def _values(scale: Format) -> Array:
     """The values of a scale's codes; empty for formats that are the upper bits of FP32."""
-    return _NOTHING if _is_cut_fp32(scale) else _code_values(scale)
+    return _NOTHING if is_cut_fp32(scale) else _code_values(scale)
 
 
 def _code_values(fmt: Format) -> Array:
@@ -236,7 +236,7 @@ def _code_values(fmt: Format) -> Array:
     return np.array([float(decode(code)) for code in range(1 << fmt.width)])
 
 
-def _is_cut_fp32(scale: Format) -> bool:
+def is_cut_fp32(scale: Format) -> bool:
     """Whether codes are the upper bits of FP32's."""
     ieee = scale.nan == "ieee" and scale.signed and scale.subnormals == "gradual"
     return ieee and scale.exponent_bits == FP32.exponent_bits and scale.bias == FP32.bias and scale.width <= FP32.width
