@@ -11,6 +11,9 @@ from libraries import library_texts
 from library_comparison import SANITIZED, Comparison
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.export.library import library_files, library_policy
+from softfloat_ref.export.library.folder import CORE_FILES, core_hash
+from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import POLICIES as NAMED
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
@@ -108,3 +111,9 @@ def test_a_wrong_constant_is_seen(file: str, right: str, wrong: str, tmp_path: P
 def test_what_is_refused(fmt: str, message: str) -> None:
     with pytest.raises(Error, match=message):
         library_texts([fmt])
+
+
+def test_files_of_the_core_name_what_is_proved_of_it() -> None:
+    files = library_files([get_format("fp16")], library_policy())
+    line = f" * Core {core_hash()} of softfloat-ref; what is proved of it: python -m tests.formal.c_library --table"
+    assert all(files[name].splitlines()[1] == line for name in CORE_FILES)

@@ -20,6 +20,7 @@ from .c_wrappers import definition, library_of
 
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.S)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
+_FILES: Final = ("core", "softfloat_state.c")
 _SHOWN: Final = 16  # digits of a digest
 
 
@@ -41,9 +42,9 @@ def core_digest(
 ) -> str:
     """Of a unit's function. files: of the library; arrays: the function is that of arrays."""
     files = files or library_of(unit, policy)
-    core = [d for name in sorted(files) if name.startswith("core") for d in definitions(name, files[name])]
+    core = [d for name in sorted(files) if name.startswith(_FILES) for d in definitions(name, files[name])]
     text = definition(unit, policy, arrays)
-    texts = [text, files["softfloat_state.c"], *(d.text for d in reached(text, core))]
+    texts = [text, *(d.text for d in reached(text, core))]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:_SHOWN]
 
 

@@ -55,14 +55,16 @@ def table(record: Iterable[Proved], digest: Callable[[Any], str]) -> Iterator[st
     functions: dict[tuple[str, ...], dict[str, list[Proved]]] = {}
     for row in record:
         functions.setdefault((row.fmt, row.policy, row.tininess), {}).setdefault(row.operation, []).append(row)
-    for (fmt, policy, tininess), operations in functions.items():
+    for (fmt, policy, tininess), operations in sorted(functions.items()):
         yield f"{fmt}, {policy}, tininess {tininess}"
         lines: dict[str, list[str]] = {}
         for operation, rows in operations.items():
-            old = any(row.core != digest(row) for row in rows)
-            most = max(row.seconds for row in rows)
-            words = f"{operation} {most:g}" if most >= 1 and not old else operation
-            lines.setdefault(f"{_roundings(rows)}{f', {OLD}' if old else ''}", []).append(words)
+            current = [row for row in rows if row.core == digest(row)]
+            most = max((row.seconds for row in current), default=0)
+            if current:
+                lines.setdefault(_roundings(current), []).append(f"{operation} {most:g}" if most >= 1 else operation)
+            if old := [row for row in rows if row not in current]:
+                lines.setdefault(f"{_roundings(old)}, {OLD}", []).append(operation)
         for start, words_of_line in lines.items():
             yield from wrap_line(f"  {start}: {', '.join(words_of_line)}", "")
 

@@ -26,6 +26,7 @@ from .llvm_integers import Bits
 from .llvm_memory import is_vector
 from .llvm_source import (
     NULL,
+    RANGE,
     WORD,
     Function,
     Global,
@@ -179,7 +180,8 @@ class _Machine:
                     go(key[0], block, to, replace(state, guard=under(state.guard, condition)))
         value = Local(-1)  # the returned value, as one more
         end = met([replace(s, values={value.number: x}) for s, x in returned])
-        return end.values[value.number], end.memory
+        result = end.values[value.number]
+        return (_ranged(result, *f.promised) if f.promised else result), end.memory
 
     def ways(self, last: Instruction, state: State) -> list[tuple[Term, int]]:
         """Where a block leads, and when."""
@@ -368,20 +370,13 @@ class _Machine:
     def in_range(self, i: Instruction, value: Any) -> Any:
         """A result; poison, where it is not in the range that is promised."""
         head, _, rest = i.text.partition("@")
-        written = re.search(r"\brange\(i\d+ (-?\d+), (-?\d+)\)", head)
+        written = RANGE.search(head)
         if not (written or _RANGE.search(rest)):
             return value
         known = (int(written[1]), int(written[2])) if written else i.promised
         if known is None:
             raise Unsupported("a promise about a result")
-        low, high = known
-
-        def one(a: Bits) -> Bits:
-            above = make("sub", a.term.width, a.term, const(low, a.term.width))
-            inside = make("ult", 1, above, const(high - low, a.term.width))
-            return Bits(a.term, or_(a.poison, not_(inside)))
-
-        return llvm_memory.each(one, value)
+        return _ranged(value, *known)
 
     def filled(self, state: State, place: Pointer, byte: Bits, size: Bits, *rest: Any) -> None:
         """memset, of whole elements of an array."""
@@ -432,6 +427,17 @@ class _Machine:
             return Bits(a.term)
 
         return self.each(i, state, one)
+
+
+def _ranged(value: Any, low: int, high: int) -> Any:
+    """Integers; poison, where they are not from one number to below another."""
+
+    def one(a: Bits) -> Bits:
+        above = make("sub", a.term.width, a.term, const(low, a.term.width))
+        inside = make("ult", 1, above, const(high - low, a.term.width))
+        return Bits(a.term, or_(a.poison, not_(inside)))
+
+    return llvm_memory.each(one, value)
 
 
 def _is_first(indices: Sequence[Bits]) -> bool:

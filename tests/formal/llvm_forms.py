@@ -11,7 +11,7 @@ from softfloat_ref.symbolic.terms import TRUE, const
 
 from . import llvm_integers, llvm_memory
 from .llvm_floats import INTEGERS, to_float
-from .llvm_integers import BINARY, DIVISIONS, Bits
+from .llvm_integers import BINARY, DIVISIONS, Bits, cast
 from .llvm_memory import is_vector
 from .llvm_source import Instruction, Pointer, vector_of, width_of
 from .llvm_states import State
@@ -37,7 +37,7 @@ def _converted(machine: Any, i: Instruction, state: State) -> Any:
     """An integer as a float."""
     if i.type != "float":
         raise Unsupported(f"LLVM's {i.op} to {i.type}")
-    return machine.each(i, state, lambda a: Bits(to_float(i.op, a.term), a.poison))
+    return machine.each(i, state, lambda a: Bits(to_float(i.op, a.term), cast("zext", i.flags, a, 64).poison))
 
 
 def _selected(machine: Any, i: Instruction, state: State) -> Any:

@@ -64,12 +64,14 @@ class Instruction(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function. arguments: their numbers; order: the blocks' places in a reverse postorder."""
+    """A function. arguments: their numbers; order: the blocks' places in a reverse postorder; promised: of its result,
+    as of an instruction's."""
 
     name: str
     arguments: tuple[int, ...]
     blocks: tuple[tuple[Instruction, ...], ...]
     order: Mapping[int, int]
+    promised: tuple[int, int] | None = None
 
 
 class Table(NamedTuple):
@@ -91,8 +93,9 @@ class Module(NamedTuple):
 
 
 _FLAGS: Final = frozenset(("nuw", "nsw", "exact", "disjoint", "nneg", "samesign"))
-_FLAGGED: Final = BINARY | DIVISIONS | {"zext", "sext", "trunc"}
+_FLAGGED: Final = BINARY | DIVISIONS | {"zext", "sext", "trunc", "sitofp", "uitofp"}
 _RANGES: Final = re.compile(r"^!(\d+) = !\{i\d+ (-?\d+), i\d+ (-?\d+)\}$", re.M)
+RANGE: Final = re.compile(r"\brange\(i\d+ (-?\d+), (-?\d+)\)")
 _PROMISE: Final = re.compile(r", !range !(\d+)")
 _NAME: Final = re.compile(r'@(?:"([^"]*)"|([\w.$-]+))\(')
 _TABLE: Final = re.compile(
@@ -127,7 +130,9 @@ def parsed(text: str, main: str) -> Module:
     while waiting:
         name = waiting.pop()
         if name in defined and name not in table:
-            table[name] = function = _function(defined[name], ranges.get(name, []))
+            if name not in ranges:
+                raise Unsupported(f"the promises of the function {name}")
+            table[name] = function = _function(defined[name], ranges[name])
             waiting += [o.name for block in function.blocks for i in block for o in i.operands if isinstance(o, Global)]
     used = {
         o.name for f in table.values() for block in f.blocks for i in block for o in i.operands if isinstance(o, Global)
@@ -139,12 +144,16 @@ def parsed(text: str, main: str) -> Module:
 
 def _ranges(text: str) -> dict[str, list[tuple[int, int] | None]]:
     """What metadata promise of results, in the order of the instructions, by the names of functions. The number of a
-    node in the text of an instruction is another one than in that of the module, where it is defined."""
+    node in the text of an instruction is another one than in that of the module, where it is defined. Before
+    them, what the function promises of its own. Without functions that promise something of their arguments."""
     known = {number: (int(low), int(high)) for number, low, high in _RANGES.findall(text)}
     promised = {}
     for function in re.split(r"^define ", text, flags=re.M)[1:]:
-        if name := _NAME.search(function.partition("\n")[0]):
-            promised[name[1] or name[2]] = [known.get(number) for number in _PROMISE.findall(function)]
+        head = function.partition("\n")[0]
+        if (name := _NAME.search(head)) and "range(" not in head[name.end() :]:
+            own = RANGE.search(head[: name.start()])
+            results = [known.get(number) for number in _PROMISE.findall(function)]
+            promised[name[1] or name[2]] = [(int(own[1]), int(own[2])) if own else None, *results]
     return promised
 
 
@@ -170,7 +179,8 @@ def type_of(x: Any) -> Any:
 
 
 def _function(f: Any, ranges: Sequence[tuple[int, int] | None]) -> Function:
-    """ranges: what metadata promise of its results, in their order."""
+    """ranges: what it promises of its result; and what metadata promise of instructions' results, in their order."""
+    own, *ranges = ranges
     arguments, blocks = list(f.arguments), list(f.blocks)
     instructions = [list(b.instructions) for b in blocks]
     values = [*arguments, *(i for many in instructions for i in many)]
@@ -178,7 +188,7 @@ def _function(f: Any, ranges: Sequence[tuple[int, int] | None]) -> Function:
     left = list(ranges[::-1]) if len(ranges) == sum(map(_is_promised, values[len(arguments) :])) else []
     promised = {i: left.pop() for i in values[len(arguments) :] if left and _is_promised(i)}
     parsed_blocks = tuple(tuple(_instruction(i, numbers, promised.get(i)) for i in many) for many in instructions)
-    return Function(f.name, tuple(range(len(arguments))), parsed_blocks, _ordered(parsed_blocks))
+    return Function(f.name, tuple(range(len(arguments))), parsed_blocks, _ordered(parsed_blocks), own)
 
 
 def _is_promised(i: Any) -> bool:

@@ -235,6 +235,7 @@ def test_record(tmp_path: Path) -> None:
         Proved("fp16", "add", "rne", "after", "ieee", "0123", "ab", 7.5),
         Proved("fp16", "add", "rtz", "after", "ieee", "0123", "cd", 5.0),
         Proved("fp16", "add", "rne", "before", "ieee", "89ab", "ab", 9.0),
+        Proved("fp16", "add", "rdn", "before", "ieee", "0123", "ab", 2.0),
     ]
     for row in rows:
         write_record(row, file)
@@ -244,6 +245,7 @@ def test_record(tmp_path: Path) -> None:
         "  rne, rtz: add 7.5",
         "  rne: mul",
         "fp16, ieee, tininess before",
+        "  rdn: add 2",
         "  rne, not since: add",
     ]
 

@@ -202,6 +202,7 @@ OF_ONE: dict[str, tuple[str, Callable[[int], bool]]] = {
     "trunc nuw": ("%x = trunc nuw i8 %a to i4\n%r = zext i4 %x to i32", lambda a: a < 16),
     "trunc nsw": ("%x = trunc nsw i8 %a to i4\n%r = zext i4 %x to i32", lambda a: fits(number(a), -8, 7)),
     "zext nneg": ("%r = zext nneg i8 %a to i32", lambda a: a < 128),
+    "uitofp nneg": ("%x = uitofp nneg i8 %a to float\n%r = bitcast float %x to i32", lambda a: a < 128),
     "abs": ("%x = call i8 @llvm.abs.i8(i8 %a, i1 true)\n%r = zext i8 %x to i32", lambda a: a != 128),
     "ctlz": ("%x = call i8 @llvm.ctlz.i8(i8 %a, i1 true)\n%r = zext i8 %x to i32", lambda a: a != 0),
     "range": (
@@ -488,6 +489,19 @@ ret i8 %x
     for name, limit in (("other", 3), ("more", 5)):
         run = left(f"%s = call i8 @{name}(i8 %a)\n%u = zext i8 %s to i64\n%v = add i64 %u, 0\n{STORED}", other)
         assert [run({"a": a})[2] for a in range(1, 256)] == [int(8 - a.bit_length() >= limit) for a in range(1, 256)]
+
+
+USED = f"%s = call i8 @same(i8 %a)\n%u = zext i8 %s to i64\n%v = add i64 %u, 0\n{STORED}"
+
+
+def test_a_range_of_an_argument_is_refused() -> None:
+    with pytest.raises(Unsupported, match="the promises of the function same"):
+        left(USED, "define internal i8 @same(i8 range(i8 0, 5) %a) {\nret i8 %a\n}")
+
+
+def test_a_range_of_what_a_function_returns_is_seen() -> None:
+    run = left(USED, "define internal range(i8 -2, 5) i8 @same(i8 %a) {\nret i8 %a\n}")
+    assert [run({"a": a})[2] for a in (253, 254, 4, 5)] == [1, 0, 0, 1]
 
 
 def test_the_range_of_a_call_is_seen() -> None:
