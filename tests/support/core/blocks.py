@@ -9,6 +9,7 @@ from core.samples import Sample, said, sample
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
+from softfloat_ref.oracle.blocks.fp32_steps import fp32_divided, fp32_multiplied, fp32_product, fp32_quotient
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.blocks.scale_search import block_error, expanded, value_back
@@ -77,6 +78,22 @@ def block_quantizers() -> Sample:
                 amax = max(map(exact.magnitude, numbers), key=exact.Value.as_fraction, default=None)
                 code = tensor_scale_of(amax if amax and amax.significand else None, fmt, profile)
                 yield code, _quantized(block, fmt, name, policy, decoder(FP32)(code))
+
+
+@sample
+def fp32_arithmetic() -> Sample:
+    """Each step of FP32, in its domain."""
+    numbers = [
+        exact.finite(s, m, e) for m, e in ((0, 0), (1, 0), (3, -1), (1, -149), (5, 90), (1, 127)) for s in (0, 1)
+    ]
+    numbers.append(Value(exact.FINITE, 0, (1 << 30) + 77, -30, 1))
+    ends = [exact.inf(0), exact.inf(1)]
+    positive = [x for x in numbers if not x.sign]
+    for a in (*numbers, *ends):
+        yield [fp32_quotient(a, b) for b in numbers if b.significand]
+        yield [fp32_divided(a, b) for b in (*positive, exact.inf(0), exact.GENERATED)]
+        yield [fp32_multiplied(a, b) for b in positive]
+        yield [fp32_product(a, b) for b in (*numbers, *ends)] if a.kind == exact.FINITE else a
 
 
 @sample
