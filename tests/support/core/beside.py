@@ -13,6 +13,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.formats import Format, types
 from softfloat_ref.oracle.formats.meta import META, standard_name
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.vector_functions.table import VECTOR_FUNCTIONS
 from softfloat_ref.units import VectorUnit
 
 
@@ -82,10 +83,11 @@ def _code(draw: random.Random, fmt: Any, wide: bool) -> int:
 def vector_functions_of_specials() -> Sample:
     """NaN, Inf, zeros and ends, each in one lane and in all, among ones and halves, zeros, infinities, and NaNs; masks
     of every length, norms without gain."""
-    for name in ("softmax", "log_softmax", "rms_norm", "layer_norm", "attention_scores"):
-        depth = 2 if name.startswith("attention") else None
+    for name, row in VECTOR_FUNCTIONS.items():
+        yield name, row.summary, row.parameters, row.epsilon, row.share, row.centred, row.has_depth
+        depth = 2 if row.has_depth else None
         for fmt, policy in (("fp8_e5m2", Policy(nan="propagate")), ("fp8_e4m3", Policy("sr", sr_bits=3))):
-            for other in (False, True)[: 2 if depth or "norm" in name else 1]:
+            for other in (False, True)[: 2 if depth or row.epsilon else 1]:
                 masked, plain = other and depth is not None, other and depth is None
                 unit = VectorUnit.make(name, fmt, "fp16", policy, length=3, depth=depth, masked=masked, plain=plain)
                 formats = [f.fmt for f in unit.inputs if f.fmt and not f.fmt.is_integer for _ in range(f.lanes)]
