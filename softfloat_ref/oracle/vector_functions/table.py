@@ -38,8 +38,8 @@ class FunctionSetting(NamedTuple):
     bits: int
     zero_sign: int
     nan_rule: NanRule
-    epsilon: Fraction = Fraction(0)
-    visible: int = 0
+    epsilon: Fraction
+    visible: int
     wanted: frozenset[int] | None = None
 
 

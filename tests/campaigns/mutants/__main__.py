@@ -24,6 +24,7 @@ FIRST = {
     "codec": ("stored_integer_bits", "extended_precision", "conversions", "targets", "whole_small_formats"),
     "exact": ("exact_numbers", "operations"),
     "blocks/scale_rules": ("scales",),
+    "blocks/fp32_steps": ("fp32_arithmetic",),
     "blocks": ("block_quantizers", "scale_errors", "second_scales"),
     "encodings": ("extended_precision", "stored_integer_bits"),
     "rounding_steps": ("operations_in_steps", "dots_in_steps"),

@@ -13,6 +13,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.formats import Format, types
 from softfloat_ref.oracle.formats.meta import META, standard_name
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.vector_functions.table import VECTOR_FUNCTIONS
 from softfloat_ref.units import VectorUnit
 
 
@@ -80,13 +81,15 @@ def _code(draw: random.Random, fmt: Any, wide: bool) -> int:
 
 @sample
 def vector_functions_of_specials() -> Sample:
-    """NaN, Inf, zeros and ends, each in one lane and in all, among ones and halves, zeros, and infinities; masks of
-    every length."""
-    for name in ("softmax", "log_softmax", "rms_norm", "layer_norm", "attention_scores"):
-        depth = 2 if name.startswith("attention") else None
+    """NaN, Inf, zeros and ends, each in one lane and in all, among ones and halves, zeros, infinities, and NaNs; masks
+    of every length, norms without gain."""
+    for name, row in VECTOR_FUNCTIONS.items():
+        yield name, row.summary, row.parameters, row.epsilon, row.share, row.centred, row.has_depth
+        depth = 2 if row.has_depth else None
         for fmt, policy in (("fp8_e5m2", Policy(nan="propagate")), ("fp8_e4m3", Policy("sr", sr_bits=3))):
-            for masked in (False, True)[: 2 if depth else 1]:
-                unit = VectorUnit.make(name, fmt, "fp16", policy, length=3, depth=depth, masked=masked)
+            for other in (False, True)[: 2 if depth or row.epsilon else 1]:
+                masked, plain = other and depth is not None, other and depth is None
+                unit = VectorUnit.make(name, fmt, "fp16", policy, length=3, depth=depth, masked=masked, plain=plain)
                 formats = [f.fmt for f in unit.inputs if f.fmt and not f.fmt.is_integer for _ in range(f.lanes)]
                 words = [5, 0, 3] if policy.random_count else []
                 for codes in _specials(formats):
@@ -98,10 +101,12 @@ def _specials(formats: Sequence[Format]) -> Iterator[list[int]]:
     """Operands of one format."""
     fmt = formats[0]
     one = fmt.bias << fmt.mantissa_bits
-    ordinary = [one - (i % 2 << fmt.mantissa_bits) for i in range(len(formats))]
-    for code in (0, fmt.sign_bit, 1, fmt.max_code, fmt.canonical_nan, fmt.inf_code, fmt.inf_code | fmt.sign_bit):
+    ordinary = [one - (i % 2 << fmt.mantissa_bits) | (fmt.sign_bit if i % 3 == 2 else 0) for i in range(len(formats))]
+    nan = fmt.canonical_nan | fmt.sign_bit
+    infinite = fmt.inf_code, fmt.inf_code | fmt.sign_bit
+    for code in (0, fmt.sign_bit, 1, fmt.max_code, fmt.canonical_nan, fmt.inf_code + 1, *infinite):
         yield [code] * len(formats)
-        for others in (ordinary, [*[0] * (len(formats) - 1), one], [fmt.inf_code] * len(formats)):
+        for others in (ordinary, [*[0] * (len(formats) - 1), one], [fmt.inf_code] * len(formats), [nan] * len(formats)):
             yield from ([*others[:i], code, *others[i + 1 :]] for i in range(len(formats)))
 
 

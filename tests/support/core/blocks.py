@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 
 from core.samples import Sample, said, sample
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
+from softfloat_ref.oracle.blocks.fp32_steps import fp32_divided, fp32_multiplied, fp32_product, fp32_quotient
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.blocks.scale_search import block_error, expanded, value_back
-from softfloat_ref.oracle.blocks.tensor_scales import encode_scale, inverse_reach, reach, tensor_scale_of
+from softfloat_ref.oracle.blocks.tensor_scales import (
+    encode_scale,
+    inverse_reach,
+    reach,
+    tensor_scale_code,
+    tensor_scale_of,
+)
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
@@ -77,6 +85,30 @@ def block_quantizers() -> Sample:
                 amax = max(map(exact.magnitude, numbers), key=exact.Value.as_fraction, default=None)
                 code = tensor_scale_of(amax if amax and amax.significand else None, fmt, profile)
                 yield code, _quantized(block, fmt, name, policy, decoder(FP32)(code))
+
+
+@sample
+def fp32_arithmetic() -> Sample:
+    """Each step of FP32, in its domain."""
+    numbers = [
+        exact.finite(s, m, e) for m, e in ((0, 0), (1, 0), (3, -1), (1, -149), (5, 90), (1, 127)) for s in (0, 1)
+    ]
+    numbers.append(Value(exact.FINITE, 0, (1 << 30) + 77, -30, 1))
+    ends = [exact.inf(0), exact.inf(1)]
+    positive = [x for x in numbers if not x.sign]
+    for a in (*numbers, *ends):
+        yield [fp32_quotient(a, b) for b in numbers if b.significand]
+        yield [fp32_divided(a, b) for b in (*positive, exact.inf(0), exact.GENERATED)]
+        yield [fp32_multiplied(a, b) for b in positive]
+        yield [fp32_product(a, b) for b in (*numbers, *ends)] if a.kind == exact.FINITE else a
+
+
+@sample
+def given_tensor_scales() -> Sample:
+    """Second-level scales as values: floats, which are rounded, and exact numbers, which must fit."""
+    floats = [1.0, 0.1, -2.0, 1e-40, 1e-50, 1e300, 3.4028236e38, float("inf"), float("nan"), 0.0]
+    for x in (*floats, Fraction(3, 4), Fraction(1, 3), Fraction(1, 1 << 149), Fraction(1, 1 << 150), 1, True, "1"):
+        yield str(x), said(tensor_scale_code, x), said(tensor_scale_code, x, "it")
 
 
 @sample
