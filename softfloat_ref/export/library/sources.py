@@ -139,6 +139,20 @@ _LONG_INTERNALS: Final = """\
 #define CORE_CODE_two(a, width) core_wide_of((a).v[CORE_HIGH] & (UINT64_MAX >> (128 - (width))), (a).v[1 - CORE_HIGH])
 #define CORE_CODE_x87(a, width) core_wide_of((a).signExp, (a).signif)
 #define CORE_SHORTER ({p}extF80_roundingPrecision == 64 ? 11 : {p}extF80_roundingPrecision == 32 ? 40 : 0)
+/* As CORE_FUNCTION; all bits of the precision are the usual ones. */
+#define CORE_EXTENDED(BITS, T, U, name, parameters, arguments, call) \\
+    static CORE_COLD T name##_in_other_modes parameters \\
+    {{ \\
+        const int shorter = CORE_SHORTER; \\
+        CORE_RETURN(BITS, T, U, call, {p}softfloat_roundingMode); \\
+    }} \\
+    T name parameters \\
+    {{ \\
+        const int shorter = 0; \\
+        if (CORE_UNLIKELY({p}softfloat_roundingMode != CORE_RNE || CORE_SHORTER)) \\
+            return name##_in_other_modes arguments; \\
+        CORE_RETURN(BITS, T, U, call, CORE_RNE); \\
+    }}
 typedef core_result_128 core_result_two;
 typedef core_result_128 core_result_x87;
 #define CORE_STORE_128(U) z.v = (U)r.code.low
