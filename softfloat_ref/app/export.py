@@ -17,6 +17,7 @@ from softfloat_ref.export.c import header_text
 from softfloat_ref.export.languages import LANGUAGES, export_circuit, find_language, is_name, source_text
 from softfloat_ref.export.library import (
     SPECIALIZATIONS,
+    TABLE_WIDTH,
     library_files,
     library_policy,
     specialization,
@@ -37,6 +38,7 @@ _LIBRARY_FORMATS: Final = "fp16,bf16,fp32,fp64,extf80,fp128"  # by default: thos
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")
 @click.option("--library", metavar="DIR", help="A C library of all operations on --fmt F,F,... in a new folder.")
 @click.option("--mixed", is_flag=True, help="--library: also operations whose result has a wider format.")
+@click.option("--tables", is_flag=True, help="--library: add, sub, mul and div of up to 8 bits by tables.")
 @click.option("--prefix", metavar="PREFIX", help="--library: what every name in C begins with.")
 @click.option(
     "--specialization",
@@ -55,6 +57,7 @@ def command(
     stat: bool,
     library: str | None,
     mixed: bool,
+    tables: bool,
     prefix: str | None,
     special: str | None,
 ) -> None:
@@ -70,9 +73,10 @@ def command(
         others = {"OP": ops, "--lang": lang, "-o": output != "-", "--name": name, "--stat": stat}
         for other in (x for x, value in others.items() if value):
             raise Error(f"--library has every operation, as C, in a folder; leave {other} out")
-        _write_library(request, library, prefix or "", special, mixed)
+        _write_library(request, library, prefix or "", special, mixed, tables)
         return
-    for option, value in (("--prefix", prefix), ("--specialization", special), ("--mixed", mixed or None)):
+    flags = {"--mixed": mixed or None, "--tables": tables or None}
+    for option, value in {"--prefix": prefix, "--specialization": special, **flags}.items():
         if value is not None:
             raise Error(f"{option} is for --library")
     if lang is None:
@@ -98,7 +102,9 @@ def command(
         _print_synthesis(text, [c.name for c in circuits])
 
 
-def _write_library(request: UnitRequest, folder: str, prefix: str, special: str | None, mixed: bool) -> None:
+def _write_library(
+    request: UnitRequest, folder: str, prefix: str, special: str | None, mixed: bool, tables: bool
+) -> None:
     table = request.choices.table
     allowed = ("fmt", "profile", "acc", *map(parameter, table))
     request.refuse("--library has every operation, in every rounding", allowed)
@@ -109,10 +115,12 @@ def _write_library(request: UnitRequest, folder: str, prefix: str, special: str 
     if profile is not None and not any(isinstance(x, BlockFormat) for x in formats):
         raise Error("--profile is for block formats; name one in --fmt, or leave --profile out")
     _check_effects(table, [x for x in formats if isinstance(x, Format)])
+    if tables and not any(isinstance(x, Format) and x.width <= TABLE_WIDTH for x in formats):
+        raise Error(f"--tables is for formats of up to {TABLE_WIDTH} bits; name one in --fmt, or leave it out")
     policy = library_policy(table) if special is None else specialization(special)
     acc = request.options.get("acc") or ""
     accumulators = [get_accumulator(x) for x in ([acc] if "(" in acc else acc.split(",")) if x]
-    files = library_files(formats, policy, prefix, profile, accumulators, mixed)
+    files = library_files(formats, policy, prefix, profile, accumulators, mixed, tables)
     write_library(folder, files)
     print(f"{folder}: {counted(len(files), 'file')}, for {counted(len(formats), 'format')}", file=sys.stderr)
 

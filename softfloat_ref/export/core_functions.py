@@ -48,7 +48,7 @@ def core_function(unit: Unit, name: str, comment: str) -> CoreFunction | None:
         function = _function(unit, own, policy)
     except Error:  # the library has not the format, or not the policy
         return None
-    if function is None or any(x.long for x in own.values()):
+    if function is None or policy.sr_bits or any(x.long for x in own.values()):
         return None
     word, _, call = function.rounded.split(", ", 2)
     before = int(unit.policy.tininess == Tininess.BEFORE)

@@ -105,6 +105,7 @@ LIBRARY = ("export", "--library")
         (["--fmt", "i8"], "integer or fixed-point"),
         (["--round", "sr"], "rounding sr needs the number of random bits"),
         (["--round", "rhz"], "rounding rhz is not in the library"),
+        (["--tables", "--fmt", "fp16"], "--tables is for formats of up to 8 bits"),
         (["--sr-bits", "8", "--fmt", "fp128"], "it has room for 1 random bits, not 8"),
         (["--nan-missing", "error"], "use max or zero"),
         (["--specialization", "arm"], "unknown specialization 'arm'"),

@@ -83,6 +83,28 @@ def test_every_format(tmp_path: Path) -> None:
 
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
+    ("names", "policy"), [(["fp4_e2m1"], {}), (["s1e2m2", "binary5p2se"], {"like": "arm", "rounding": "rup"})]
+)
+def test_tables(names: list[str], policy: dict[str, str], tmp_path: Path) -> None:
+    """All pairs, in every setting: those of the tables, and those that are computed."""
+    texts = library_texts(names, tables=True, **policy)
+    formats = Comparison(names, policy, tmp_path, "-O0", texts=texts)
+    for own in formats.formats:
+        assert texts[f"{own.name}.c"].count("CORE_TABLE(") == 4
+        formats.check_operations(own, 50, exhaustive=True)
+
+
+def test_a_wrong_entry_of_a_table_is_seen(tmp_path: Path) -> None:
+    texts = library_texts(["fp4_e2m1"], tables=True)
+    start = texts["f4_e2m1.c"].index("table_mul[256] = {\n    0, ") + len("table_mul[256] = {\n    ")
+    texts["f4_e2m1.c"] = texts["f4_e2m1.c"][:start] + "1" + texts["f4_e2m1.c"][start + 1 :]
+    formats = Comparison(["fp4_e2m1"], {}, tmp_path, texts=texts)
+    with pytest.raises(AssertionError, match="f4_e2m1_mul"):
+        formats.check_operations(formats.formats[0], 1, exhaustive=True)
+
+
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [
         ("core_round.h", "half - 1", "half"),

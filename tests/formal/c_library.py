@@ -227,6 +227,8 @@ def prove_all(
     for task in rows[0]:
         if task.rounding not in _ROUNDINGS:
             raise unknown("rounding", task.rounding, _ROUNDINGS, " (--rounding)")
+    for row in rows:
+        row[0].unit  # noqa: B018  (an operation that cannot be proved is refused before any proof)
     first = rows[0][0]
     print(f"{compiler()} {OPTIONS[1]}, core {core_hash()}, policy {first.policy}, tininess {first.tininess} rounding;"
           " seconds of a proof")  # fmt: skip

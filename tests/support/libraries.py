@@ -23,9 +23,12 @@ MODES = [mode.name.lower() for mode in ROUNDING_MODES]
 Codes = NDArray[np.uint64]
 
 
-def library_texts(formats: Sequence[str], prefix: str = "", acc: str = "", **policy: Any) -> dict[str, str]:
+def library_texts(
+    formats: Sequence[str], prefix: str = "", acc: str = "", tables: bool = False, **policy: Any
+) -> dict[str, str]:
     units = [get_accumulator(x) for x in acc.split(",") if x]
-    return library_files([any_format(f) for f in formats], library_policy(policy), prefix, accumulators=units)
+    own = library_policy(policy)
+    return library_files([any_format(f) for f in formats], own, prefix, accumulators=units, tables=tables)
 
 
 class CompiledLibrary:

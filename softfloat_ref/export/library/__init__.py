@@ -2,9 +2,11 @@
 
 from softfloat_ref.export.library.folder import library_files, write_library
 from softfloat_ref.export.library.policies import SPECIALIZATIONS, LibraryPolicy, library_policy, specialization
+from softfloat_ref.export.library.tables import TABLE_WIDTH
 
 __all__ = [
     "SPECIALIZATIONS",
+    "TABLE_WIDTH",
     "LibraryPolicy",
     "library_files",
     "library_policy",

@@ -61,9 +61,11 @@ def library_files(
     profile: str | None = None,
     accumulators: Sequence[Accumulator] = (),
     mixed: bool = False,
+    tables: bool = False,
 ) -> dict[str, str]:
     """The texts of a library's files, by name. profile: of block formats (default: each one's own). accumulators: of
-    dot products. mixed: whether there are operations whose result has a wider format. Raises Error."""
+    dot products. mixed: whether there are operations whose result has a wider format. tables: for operations on two
+    codes of up to 8 bits. Raises Error."""
     if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]{0,30})?", prefix):
         raise Error(f"--prefix {prefix}: not the beginning of an identifier; use letters, digits and underscores")
     own = [library_format(fmt, policy) for fmt in formats if not isinstance(fmt, BlockFormat)]
@@ -72,7 +74,7 @@ def library_files(
     units = LibraryUnits(own, blocks, dots, list(mixed_functions(own, policy, prefix)) if mixed else [], prefix)
     if mixed and not units.mixed:
         raise Error("--mixed: no format of the library has all numbers of another one; give more formats in --fmt")
-    texts = LibrarySources(own, policy, prefix)
+    texts = LibrarySources(own, policy, prefix, tables)
     name = f"{prefix}softfloat"
     headers = {
         f"{name}_types.h": texts.types(),

@@ -44,7 +44,9 @@ class Function:
             word, code, call = self.rounded.split(", ", 2)
             values = ", ".join(x.rpartition(" ")[2].lstrip("*") for x in self.arguments.split(", "))
             head = f"{word}, {self.result}, {code}, {self.name}, ({self.arguments}), ({values})"
-            return f"CORE_FUNCTION({head},\n              {call})"
+            macro = "CORE_EXTENDED" if "CORE_SHORTER" in call else "CORE_FUNCTION"
+            call = call.replace("CORE_SHORTER", "shorter")
+            return f"{macro}({head},\n              {call})"
         return "\n".join([*wrap_line(self.signature, ""), "{", *(f"    {line}" for line in self.body), "}"])
 
 

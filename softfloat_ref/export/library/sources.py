@@ -18,6 +18,7 @@ from softfloat_ref.export.library.reentrant import (
     reentrant_functions,
     reentrant_source,
 )
+from softfloat_ref.export.library.tables import table_functions
 from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.policies import Tininess
 
@@ -139,6 +140,20 @@ _LONG_INTERNALS: Final = """\
 #define CORE_CODE_two(a, width) core_wide_of((a).v[CORE_HIGH] & (UINT64_MAX >> (128 - (width))), (a).v[1 - CORE_HIGH])
 #define CORE_CODE_x87(a, width) core_wide_of((a).signExp, (a).signif)
 #define CORE_SHORTER ({p}extF80_roundingPrecision == 64 ? 11 : {p}extF80_roundingPrecision == 32 ? 40 : 0)
+/* As CORE_FUNCTION; all bits of the precision are the usual ones. */
+#define CORE_EXTENDED(BITS, T, U, name, parameters, arguments, call) \\
+    static CORE_COLD T name##_in_other_modes parameters \\
+    {{ \\
+        const int shorter = CORE_SHORTER; \\
+        CORE_RETURN(BITS, T, U, call, {p}softfloat_roundingMode); \\
+    }} \\
+    T name parameters \\
+    {{ \\
+        const int shorter = 0; \\
+        if (CORE_UNLIKELY({p}softfloat_roundingMode != CORE_RNE || CORE_SHORTER)) \\
+            return name##_in_other_modes arguments; \\
+        CORE_RETURN(BITS, T, U, call, CORE_RNE); \\
+    }}
 typedef core_result_128 core_result_two;
 typedef core_result_128 core_result_x87;
 #define CORE_STORE_128(U) z.v = (U)r.code.low
@@ -180,6 +195,24 @@ _INTERNALS: Final = """\
     {{ \\
         if (CORE_UNLIKELY({p}softfloat_roundingMode != CORE_RNE)) return name##_in_other_modes arguments; \\
         CORE_RETURN(BITS, T, U, call, CORE_RNE); \\
+    }}
+/* As CORE_FUNCTION; in the usual rounding by a table of the codes, of `width` bits, that has codes, and flags above. */
+#define CORE_TABLE(table, width, BITS, T, U, name, parameters, arguments, call) \\
+    static CORE_COLD T name##_in_other_modes parameters \\
+    {{ \\
+        CORE_RETURN(BITS, T, U, call, {p}softfloat_roundingMode); \\
+    }} \\
+    T name parameters \\
+    {{ \\
+        const unsigned mask = (1u << (width)) - 1; \\
+        unsigned entry; \\
+        T z; \\
+        if (CORE_UNLIKELY({p}softfloat_roundingMode != CORE_RNE || CORE_BEFORE != table##_before)) \\
+            return name##_in_other_modes arguments; \\
+        entry = table[(a.v & mask) << (width) | (b.v & mask)]; \\
+        {p}softfloat_exceptionFlags |= (uint_fast8_t)(entry >> 8); \\
+        z.v = (U)entry; \\
+        return z; \\
     }}
 #define CORE_TRUTH(BITS, call) \\
     do {{ \\
@@ -236,9 +269,12 @@ _INTERNALS: Final = """\
 
 
 class LibrarySources:
-    """The texts of a library. formats: in the order of the header."""
+    """The texts of a library. formats: in the order of the header. tables: of operations on two codes of 8 bits."""
 
-    def __init__(self, formats: Sequence[LibraryFormat], policy: LibraryPolicy, prefix: str) -> None:
+    def __init__(
+        self, formats: Sequence[LibraryFormat], policy: LibraryPolicy, prefix: str, tables: bool = False
+    ) -> None:
+        self.tables = tables
         self.formats, self.policy, self.prefix = formats, policy, prefix
         self.header_name = f"{prefix}softfloat.h"
         self.functions = {own.name: self._functions(own) for own in formats}
@@ -323,7 +359,9 @@ class LibrarySources:
         return _LONG_INTERNALS.format(p=self.prefix, formats="\n".join(constants))
 
     def source(self, own: LibraryFormat) -> str:
-        return self._text(self.functions[own.name])
+        if self.tables:
+            return _text(table_functions(own, self.functions[own.name], self.policy, self.prefix))
+        return _text(f.definition for f in self.functions[own.name])
 
     def array_source(self, own: LibraryFormat) -> str:
         return array_source(own, self.arrays[own.name], LICENCE)
@@ -331,5 +369,6 @@ class LibrarySources:
     def reentrant_source(self, own: LibraryFormat) -> str:
         return reentrant_source(self.reentrant[own.name], LICENCE, self.prefix)
 
-    def _text(self, functions: Iterable[Function]) -> str:
-        return "\n\n".join([f'{LICENCE}\n#include "core_library.h"', *(f.definition for f in functions)]) + "\n"
+
+def _text(definitions: Iterable[str]) -> str:
+    return "\n\n".join([f'{LICENCE}\n#include "core_library.h"', *definitions]) + "\n"

@@ -80,6 +80,16 @@ CORE_INLINE core_value core_generated_nan(void)
     return x;
 }
 
+/* sig * 2^(e - TOP_128) with its leading one at bit TOP_128 or the next one, and with a sticky last bit. */
+CORE_INLINE core_value core_nearly_normal(uint64_t sign, int64_t e, core_wide sig)
+{
+    uint64_t down = sig.high >> 63;
+    core_value x = {CORE_FINITE, sign, e + (int64_t)down, {0, 0}, 0, 0};
+    x.sig.low = sig.low >> down | (sig.low & down) | (sig.high & down) << 63;
+    x.sig.high = sig.high >> down;
+    return x;
+}
+
 /* sig * 2^(e - TOP_128) with its leading one anywhere; zero_sign: of zero. */
 CORE_INLINE core_value core_normalized_value(uint64_t sign, int64_t e, core_wide sig, uint64_t zero_sign)
 {
@@ -275,6 +285,16 @@ CORE_INLINE core_result_128 core_round_pack_128(core_value x, core_format_128 f,
     int64_t s = TOP_128 - m + below;
     core_wide sig = x.sig;
     if (f.drop_sign) x.sign = 0;
+    if (!f.code_parity && !CORE_UNLIKELY(x.e <= f.emin || x.e >= f.emax)) {
+        const int64_t drop = TOP_128 - m, field = x.e - f.emin - f.offset;
+        core_wide code = core_rounded_128(sig, drop, x.sign, core_wide_right(sig, drop).low & 1, mode);
+        uint64_t inexact = core_wide_some(core_wide_and(sig, core_wide_ones(drop)));
+        code = core_wide_plus(code, core_wide_left(core_wide_of(0, (uint64_t)field), m));
+        if (f.has_sign || !x.sign) {
+            code = core_wide_left(code, mode.shorter);
+            return core_make_128(core_stored(core_signed_128(x.sign, code, f), f), inexact);
+        }
+    }
     if (f.flush_outputs == CORE_FLUSH_BEFORE && core_is_tiny(x, 1, f, mode))
         return core_make_128(core_stored(core_signed_128(x.sign, core_wide_of(0, 0), f), f), CORE_UNDERFLOW);
     if (CORE_UNLIKELY(x.e > f.emax)) return core_overflow_128(x.sign, f, mode);

@@ -123,7 +123,7 @@ CORE_INLINE core_result_128 core_mul_128(core_wide a, core_wide b, core_format_1
         product.low |= core_wide_some(all.low);
     }
     /* below 2^128: the ones are at bit 127 or 126 */
-    return core_encode(core_normalized_value(sign, x.e + y.e, product, 0), f, mode);
+    return core_round_pack_128(core_nearly_normal(sign, x.e + y.e, product), f, mode);
 }
 
 CORE_INLINE core_result_128 core_fma_128(core_wide a, core_wide b, core_wide c, core_format_128 f, core_mode_128 mode)
@@ -160,7 +160,7 @@ CORE_INLINE core_result_128 core_fma_128(core_wide a, core_wide b, core_wide c, 
     sum = core_long_left(sum, up);
     core_value r = {CORE_FINITE, sign, e + 2 - up, sum.high, 0, 0};
     r.sig.low |= core_wide_some(sum.low);
-    return core_encode(r, f, mode);
+    return core_round_pack_128(r, f, mode);
 }
 
 CORE_INLINE core_result_128 core_div_128(core_wide a, core_wide b, core_format_128 f, core_mode_128 mode)
@@ -173,8 +173,8 @@ CORE_INLINE core_result_128 core_div_128(core_wide a, core_wide b, core_format_1
         if (x.kind == CORE_ZERO || y.kind == CORE_INF) return core_zero_128(sign, f);
         return core_flagged(core_infinite_128(sign, f), x.kind == CORE_FINITE ? CORE_INFINITE : 0);
     }
-    core_wide q = core_wide_left(core_long_quotient(x.sig, y.sig), TOP_128 - 116);
-    return core_encode(core_normalized_value(sign, x.e - y.e, q, 0), f, mode);
+    core_wide q = core_wide_left(core_long_quotient(x.sig, y.sig), TOP_128 - 115);
+    return core_round_pack_128(core_nearly_normal(sign, x.e - y.e - 1, q), f, mode);
 }
 
 CORE_INLINE core_result_128 core_sqrt_128(core_wide a, core_format_128 f, core_mode_128 mode)
@@ -187,7 +187,7 @@ CORE_INLINE core_result_128 core_sqrt_128(core_wide a, core_format_128 f, core_m
     uint64_t odd = (uint64_t)x.e & 1;
     x.sig = core_wide_left(core_long_root(core_wide_left(x.sig, (int64_t)odd)), TOP_128 - 115);
     x.e = (x.e - (int64_t)odd) / 2;
-    return core_encode(x, f, mode);
+    return core_round_pack_128(x, f, mode);
 }
 
 /* IEEE remainder: a - b * n, n the integer nearest a / b, even in a tie. Exact. */
