@@ -253,9 +253,10 @@ class LibraryBlock:
 
 
 _BLOCK_FUNCTIONS: Final = """\
-static uint32_t quantize(const uint32_t *x, size_t m, uint32_t *codes, uint8_t *flags, uint32_t tensor)
+static uint32_t quantize(const uint32_t *x, size_t m, uint32_t *codes, uint8_t *flags, uint32_t tensor,
+                         int fast)
 {
-    return core_block_quantize(x, m, codes, flags, format, tensor);
+    return core_block_quantize(x, m, codes, flags, &format, tensor, fast);
 }"""
 
 

@@ -14,10 +14,10 @@
             uint8_t own[SIZE]; \
             if (m < SIZE) memset(values, 0, sizeof values); \
             for (size_t i = 0; i < m; i++) values[i] = value; \
-            scales->v = (S)quantize(values, m, out, own, tensor); \
+            scales->v = (S)quantize(values, m, out, own, tensor, !flags); \
             for (size_t i = 0; i < m; i++) store out[i]; \
-            for (size_t i = 0; i < m; i++) raised |= own[i]; \
             if (flags) { \
+                for (size_t i = 0; i < m; i++) raised |= own[i]; \
                 memcpy(flags, own, m); \
                 flags += m; \
             } \
@@ -32,7 +32,7 @@
             const size_t m = n < SIZE ? n : SIZE; \
             uint32_t elements[SIZE], out[SIZE]; \
             for (size_t i = 0; i < m; i++) elements[i] = code; \
-            core_block_dequantize(elements, m, scales->v, out, values_of, tensor); \
+            core_block_dequantize(elements, m, scales->v, out, &values_of, tensor); \
             for (size_t i = 0; i < m; i++) z[i].v = out[i]; \
             z += m, codes += m, scales++, n -= m; \
         } \
