@@ -51,7 +51,12 @@ class CompiledBlock:
         self.loaded = compiled(texts, [f"{self.own.name}.c"], folder, *options)
 
     def quantize(
-        self, values: Sequence[int], tensor: int | None = None, source: str = "f32", storage: int = 4
+        self,
+        values: Sequence[int],
+        tensor: int | None = None,
+        source: str = "f32",
+        storage: int = 4,
+        words: Sequence[int] | None = None,
     ) -> tuple[list[int], list[int], list[int]]:
         """Scales, codes and flags; without flags, they are the same."""
         own = self.own
@@ -59,9 +64,10 @@ class CompiledBlock:
         scales = np.zeros(-(-len(values) // own.size), f"u{own.scale.storage // 8}")
         codes, flags = np.zeros(len(values), f"u{own.element.storage // 8}"), np.zeros(len(values), np.uint8)
         others = scales.copy(), codes.copy()
+        random = [] if words is None else [np.array(words, np.uint32)]
         first = [x, *([] if tensor is None else [np.uint32(tensor)])]
-        self._call(f"{source}_to_{own.name}", len(values), [*first, scales, codes, flags])
-        self._call(f"{source}_to_{own.name}", len(values), [*first, *others, None])
+        self._call(f"{source}_to_{own.name}", len(values), [*first, scales, codes, *random, flags])
+        self._call(f"{source}_to_{own.name}", len(values), [*first, *others, *random, None])
         assert others[0].tolist() == scales.tolist(), "scales without flags"
         assert others[1].tolist() == codes.tolist(), "codes without flags"
         return scales.tolist(), codes.tolist(), flags.tolist()

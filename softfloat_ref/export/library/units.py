@@ -18,7 +18,7 @@ from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.blocks.formats import FP32
 
-_BLOCK_FILES: Final = ("core_block.h", "core_block_fast.h", "core_block_loops.h")
+_BLOCK_FILES: Final = ("core_block.h", "core_block_fast.h", "core_block_random.h", "core_block_loops.h")
 _DOT_FILES: Final = ("core_dot.h",)
 _MIXED_FILES: Final = ("core_mixed.h",)
 _HEADER: Final = """\

@@ -25,6 +25,7 @@ typedef struct {
     core_format element; /* two's complement: of sign and magnitude, the sign above the bits of a code */
     int twos_complement, full; /* full: the most negative code is used */
     core_mode mode;
+    int random_bits; /* of a stochastic rounding */
     int steps, zeros, flush;
     uint32_t flush_below; /* magnitudes below are zeros */
     int nan, infinite;
@@ -225,10 +226,12 @@ CORE_INLINE core_result_32 core_block_divided(uint32_t x, core_divisor d, const 
 }
 
 #include "core_block_fast.h"
+#include "core_block_random.h"
 
 /* fast: flags are not wanted, and all values are numbers. */
 CORE_INLINE void core_block_elements(const uint32_t *x, uint32_t scale, uint32_t flush_below, uint32_t *codes,
-                                     uint8_t *flags, const core_block *b, uint32_t tensor, int fast)
+                                     uint8_t *flags, const core_block *b, uint32_t tensor, const uint32_t *random,
+                                     int fast)
 {
     const core_divisor d = core_block_divisor(b->power ? 1 : scale, b, tensor);
     const int usual = b->power || b->steps == CORE_STEPS_EXACT || d.code - 1 < 0x7f800000 - 1; /* a divisor or factor */
@@ -240,7 +243,9 @@ CORE_INLINE void core_block_elements(const uint32_t *x, uint32_t scale, uint32_t
         uint32_t a = x[i];
         if (b->flush != CORE_NO_FLUSH) a &= 0x80000000 | (0 - (((a & 0x7fffffff) - flush_below) >> 31 ^ 1));
         a = core_block_zero(a, b);
-        const core_result_32 r = b->power ? core_block_shifted(a, (int32_t)scale, b) : core_block_divided(a, d, b);
+        core_result_32 r;
+        if (b->random_bits) r = core_block_random(a, scale, d, random[i], b);
+        else r = b->power ? core_block_shifted(a, (int32_t)scale, b) : core_block_divided(a, d, b);
         codes[i] = r.code;
         flags[i] = (uint8_t)r.flags;
     }
@@ -250,9 +255,10 @@ CORE_INLINE void core_block_elements(const uint32_t *x, uint32_t scale, uint32_t
 
 enum { CORE_HAS_NAN = 1, CORE_HAS_INF = 2, CORE_HAS_NUMBER = 4 };
 
-/* The scale of a block of m values, and its elements; from m to the size, x is 0. fast: flags are not wanted. */
+/* The scale of a block of m values, and its elements; from m to the size, x is 0. fast: flags are not wanted. random: a
+ * word for each value, if the rounding is stochastic. */
 CORE_INLINE uint32_t core_block_quantize(const uint32_t *x, size_t m, uint32_t *codes, uint8_t *flags, const core_block *b,
-                                         uint32_t tensor, int fast)
+                                         uint32_t tensor, const uint32_t *random, int fast)
 {
     uint32_t top = 0, number, scale, kinds = CORE_HAS_NUMBER;
     for (int i = 0; i < b->size; i++) {
@@ -290,7 +296,7 @@ CORE_INLINE uint32_t core_block_quantize(const uint32_t *x, size_t m, uint32_t *
         amax = b->flush != CORE_NO_FLUSH && number < b->flush_below ? 0 : number;
         used = core_block_scale(amax, b, tensor, 0, (uint32_t)b->scale.largest);
     }
-    core_block_elements(x, used, below, codes, flags, b, tensor, fast && top < 0x7f800000);
+    core_block_elements(x, used, below, codes, flags, b, tensor, random, fast && top < 0x7f800000);
     return scale;
 }
 
