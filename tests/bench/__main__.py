@@ -147,6 +147,11 @@ for _name, _text, _run in (
         _module("export"),
     ),
     (
+        "blocks",
+        "`export --library`: block quantizers and dequantizers, beside the compiled loops of arrays; one thread.",
+        _module("blocks"),
+    ),
+    (
         "library",
         "`export --library`: calls and arrays, with flags, beside Berkeley SoftFloat 3e, built by its makefile in the "
         "checkout that the variable SOFTFLOAT_3 names.",

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-NAMES = ["arrays", "checkpoints", "dot", "export", "functions", "library", "quantize", "scalar", "serve", "train"]
+NAMES = [
+    "arrays",
+    "blocks",
+    "checkpoints",
+    "dot",
+    "export",
+    "functions",
+    "library",
+    "quantize",
+    "scalar",
+    "serve",
+    "train",
+]
 
 
 def run(*args: str, path: str = "") -> subprocess.CompletedProcess[str]:
@@ -31,6 +43,6 @@ def test_what_cannot_be_measured_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == "bench: no C compiler is installed: apt-get install gcc\n"
 
 
-@pytest.mark.parametrize("name", ["arrays", "dot", "export", "functions", "library", "train"])
+@pytest.mark.parametrize("name", ["arrays", "blocks", "dot", "export", "functions", "library", "train"])
 def test_benchmarks_with_a_module_of_their_own(name: str) -> None:
     assert callable(importlib.import_module(f"bench.{name}").run)

@@ -39,7 +39,8 @@ CHANGED = [
 
 
 def texts(*names: str, profile: str | None = None, prefix: str = "") -> dict[str, str]:
-    return library_files([any_format(x) for x in names], library_policy({}), prefix, profile)
+    policy = library_policy({"sr_bits": 20} if "sr" in (profile or "") else {})
+    return library_files([any_format(x) for x in names], policy, prefix, profile)
 
 
 def named() -> list[tuple[str, str]]:
@@ -67,9 +68,11 @@ def check_quantizer(unit: CompiledBlock, count: int, seed: int = 1, values: str 
         tensor = TENSOR_SCALES[k % 5] if own.has_tensor_scale else None
         factor = decode(0x3F800000 if tensor is None else tensor, "fp32")
         numbers = [read(x) for x in codes]
-        expected = quantize_block(numbers, own.block, own.profile, own.policy.policy, None, factor)
+        count = own.policy.policy.random_count
+        words = [rng.getrandbits(count) for _ in codes] if count else None
+        expected = quantize_block(numbers, own.block, own.profile, own.policy.policy, words, factor)
         name = {"fp32": "f32", "fp16": "f16"}.get(values, values)
-        scales, elements, flags = unit.quantize(codes, tensor, name, 2 if source.width == 16 else 4)
+        scales, elements, flags = unit.quantize(codes, tensor, name, 2 if source.width == 16 else 4, words)
         got = (scales[0], tuple(elements), tuple(flags))
         assert got == tuple(expected), ([f"{x:x}" for x in codes], tensor)
 
@@ -101,6 +104,26 @@ def test_profiles(fmt: str, profile: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(
+    ("fmt", "profile", "bits", "fields"),
+    [
+        ("mxfp8_e4m3", "ocp,rounding=sr", 8, {}),
+        ("mxfp8_e5m2", "nvidia,rounding=sr-b,overflow=sat-none", 3, {"tininess": "before"}),
+        ("mxfp6_e3m2", "compressed-tensors-mx,rounding=sr-c", 5, {}),
+        ("mxint8", "ocp,rounding=sr-c,integers=full", 32, {}),
+        ("nvfp4", "nvfp4,rounding=sr", 16, {}),
+        ("nvfp4", "nvfp4-torchao,rounding=sr-b", 1, {"tininess": "before"}),
+        ("fp8_e4m3@fp32/16", "deepseek-fp8,rounding=sr-c", 12, {}),
+    ],
+)
+def test_stochastic_roundings(fmt: str, profile: str, bits: int, fields: dict[str, str], tmp_path: Path) -> None:
+    """With the caller's words. Flags tell tininess."""
+    unit = CompiledBlock(fmt, tmp_path, profile, SANITIZED, sr_bits=bits, **fields)
+    assert unit.own.policy.policy.random_count == bits
+    check_quantizer(unit, 300)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("fmt", ["mxfp6_e3m2", "nvfp4"])
 @pytest.mark.parametrize("values", ["fp16", "bf16", "tf32"])
 def test_narrower_values(fmt: str, values: str, tmp_path: Path) -> None:
@@ -117,7 +140,8 @@ def test_narrower_values(fmt: str, values: str, tmp_path: Path) -> None:
         ("nvfp4", "nvfp4.c", ".element = {4, 1, 1", ".element = {4, 1, 2"),
         ("mxfp8_e4m3", "mxfp8_e4m3.c", ".offset = 8", ".offset = 7"),
         ("mxfp8_e4m3", "mxfp8_e4m3.c", ".flush_below = 0x800000", ".flush_below = 0x800001"),
-        ("mxfp8_e4m3", "core_block.h", "e < b.lowest", "0"),
+        ("mxfp8_e4m3", "core_block.h", "e < b->lowest", "0"),
+        ("mxfp8_e4m3", "core_block_fast.h", "(1u << (s - 1)) - 1", "(1u << (s - 1))"),
     ],
 )
 def test_a_wrong_constant_is_seen(fmt: str, name: str, right: str, wrong: str, tmp_path: Path) -> None:
@@ -125,7 +149,7 @@ def test_a_wrong_constant_is_seen(fmt: str, name: str, right: str, wrong: str, t
     assert right in files[name]
     files[name] = files[name].replace(right, wrong, 1)
     unit = CompiledBlock(fmt, tmp_path, texts=files)
-    with pytest.raises(AssertionError, match="assert "):
+    with pytest.raises(AssertionError, match=r"assert |without flags"):
         check_quantizer(unit, 400)
 
 
@@ -134,6 +158,7 @@ def test_a_wrong_constant_is_seen(fmt: str, name: str, right: str, wrong: str, t
     [
         ("msfp12", None, "cannot refuse a NaN or Inf: add ,nan=block,inf=block to the profile"),
         ("nvfp4", "nvfp4-4over6-mse", "arithmetic fp32-amax is not in the library"),
+        ("nvfp4", "nvfp4,rounding=sr", "it has room for 16 random bits, not 20"),
         ("mxfp8", "ocp,rounding=rnu", "rounding rnu is not in the library"),
         ("mxfp8", "nvfp4,formats=*", "a power of two with a tensor's scale"),
         ("fp8_e4m3@ue4m3/16", "ocp,formats=*", "scale rule floor gives powers of two"),

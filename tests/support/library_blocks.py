@@ -51,15 +51,25 @@ class CompiledBlock:
         self.loaded = compiled(texts, [f"{self.own.name}.c"], folder, *options)
 
     def quantize(
-        self, values: Sequence[int], tensor: int | None = None, source: str = "f32", storage: int = 4
+        self,
+        values: Sequence[int],
+        tensor: int | None = None,
+        source: str = "f32",
+        storage: int = 4,
+        words: Sequence[int] | None = None,
     ) -> tuple[list[int], list[int], list[int]]:
-        """Scales, codes and flags."""
+        """Scales, codes and flags; without flags, they are the same."""
         own = self.own
         x = np.array(values, f"u{storage}")
         scales = np.zeros(-(-len(values) // own.size), f"u{own.scale.storage // 8}")
         codes, flags = np.zeros(len(values), f"u{own.element.storage // 8}"), np.zeros(len(values), np.uint8)
-        arguments = [x, *([] if tensor is None else [np.uint32(tensor)]), scales, codes, flags]
-        self._call(f"{source}_to_{own.name}", len(values), arguments)
+        others = scales.copy(), codes.copy()
+        random = [] if words is None else [np.array(words, np.uint32)]
+        first = [x, *([] if tensor is None else [np.uint32(tensor)])]
+        self._call(f"{source}_to_{own.name}", len(values), [*first, scales, codes, *random, flags])
+        self._call(f"{source}_to_{own.name}", len(values), [*first, *others, *random, None])
+        assert others[0].tolist() == scales.tolist(), "scales without flags"
+        assert others[1].tolist() == codes.tolist(), "codes without flags"
         return scales.tolist(), codes.tolist(), flags.tolist()
 
     def dequantize(self, scales: Sequence[int], codes: Sequence[int], tensor: int | None = None) -> list[int]:
@@ -71,7 +81,10 @@ class CompiledBlock:
 
     def _call(self, name: str, n: int, arguments: Sequence[Any]) -> None:
         """A structure of 32 bits is passed as an integer on the machines that the tests know."""
-        passed = [ctypes.c_uint32(int(x)) if x.ndim == 0 else x.ctypes.data_as(ctypes.c_void_p) for x in arguments]
+        passed = [
+            x if x is None else ctypes.c_uint32(int(x)) if x.ndim == 0 else x.ctypes.data_as(ctypes.c_void_p)
+            for x in arguments
+        ]
         getattr(self.loaded, name)(ctypes.c_size_t(n), *passed)
 
 

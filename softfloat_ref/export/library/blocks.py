@@ -28,7 +28,9 @@ from softfloat_ref.oracle.policies import rounding_name as name_of_rounding
 from softfloat_ref.oracle.rounding import Rounding
 
 INPUTS: Final = ("fp32", "tf32", "bf16", "fp16")  # whose numbers FP32 has
-_MODES: Final = ROUNDING_MODES | {Rounding.RHZ: 7}
+_MODES: Final = ROUNDING_MODES | {Rounding.RHZ: 7, Rounding.SR: 8, Rounding.SR_B: 9, Rounding.SR_C: 10}
+_RANDOM_BITS: Final = 16  # at most, beside quotients; and beside powers of two
+_MORE_RANDOM_BITS: Final = 32
 _STEPS: Final = {
     "exact": "EXACT",
     "fp32-division": "PRODUCT",
@@ -99,6 +101,7 @@ class LibraryBlock:
             "twos_complement": int(self.is_integer),
             "full": int(self.is_integer and not fmt.element.symmetric),
             "mode": _mode(policy, policy.rounding),
+            "random_bits": policy.random_count,
             "steps": f"CORE_STEPS_{_STEPS[p.arithmetic]}",
             "zeros": f"CORE_ZEROS_{_ZEROS[p.negative_zero]}",
             "flush": _FLUSH[p.flush],
@@ -206,13 +209,15 @@ class LibraryBlock:
         check = ["if (core_block_bad_tensor_scale(tensor_scale.v)) return false;"] if self.has_tensor_scale else []
         done = ["return true;"] if self.has_tensor_scale else []
         store = f"codes[i] = ({codes})" if self.is_integer else f"codes[i].v = (uint{self.element.storage}_t)"
+        random = self.policy.policy.random_count > 0
+        words, loop = ("const uint32_t *random, ", "CORE_QUANTIZE_RANDOM") if random else ("", "CORE_QUANTIZE")
         for own in inputs:
             value = _value(own)
             yield Function(
                 kind,
                 f"{p}{own.name}_to_{self.name}",
-                f"size_t n, const {p}{own.type} *x{tensor}, {scales} *scales, {codes} *codes, uint8_t *flags",
-                [*check, f"CORE_QUANTIZE({self.size}, uint{self.scale.storage}_t, {value}, {factor}, {store});", *done],
+                f"size_t n, const {p}{own.type} *x{tensor}, {scales} *scales, {codes} *codes, {words}uint8_t *flags",
+                [*check, f"{loop}({self.size}, uint{self.scale.storage}_t, {value}, {factor}, {store});", *done],
             )
             if self.has_tensor_scale:
                 limit = reach(self.block, self.profile)
@@ -253,23 +258,30 @@ class LibraryBlock:
 
 
 _BLOCK_FUNCTIONS: Final = """\
-static uint32_t quantize(const uint32_t *x, size_t m, uint32_t *codes, uint8_t *flags, uint32_t tensor)
+static uint32_t quantize(const uint32_t *x, size_t m, uint32_t *codes, uint8_t *flags, uint32_t tensor,
+                         const uint32_t *random, int fast)
 {
-    return core_block_quantize(x, m, codes, flags, format, tensor);
+    return core_block_quantize(x, m, codes, flags, &format, tensor, random, fast);
 }"""
 
 
 def library_block(block: BlockFormat, profile: Profile | str | None, policy: LibraryPolicy) -> LibraryBlock:
     """The block format under a profile, if a library can have it. Raises Error."""
     fmt, chosen = resolve(block, profile)
-    own = element_policy(policy.policy.replace(rounding=chosen.rounding), chosen)
+    own = policy.policy.replace(rounding=chosen.rounding)
+    own = element_policy(
+        own.replace(sr_bits=policy.sr_bits) if policy.sr_bits and own.rounding.stochastic else own, chosen
+    )
     scale, element = fmt.scale, fmt.element
+    room = _RANDOM_BITS if scale.mantissa_bits else _MORE_RANDOM_BITS
     where = f"block format {fmt.name} under profile {chosen.name} cannot be in a library"
     refuse(
         where,
         ("its blocks have no fixed size", fmt.size < 1),
         ("its blocks have several rows", fmt.rows > 1),
         (f"rounding {name_of_rounding(own.rounding)} is not in the library", own.rounding not in _MODES),
+        (f"it has room for {room} random bits, not {own.random_count}", own.random_count > room),
+        ("flush_outputs with a stochastic rounding is not in the library", own.random_count > 0 and own.flush_outputs),
         ("arithmetic fp32-amax is not in the library", chosen.arithmetic not in _STEPS),
         ("a function of C cannot refuse a NaN or Inf: add ,nan=block,inf=block to the profile",
          "error" in (chosen.nan, chosen.inf)),

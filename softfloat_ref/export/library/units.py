@@ -18,7 +18,7 @@ from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.blocks.formats import FP32
 
-_BLOCK_FILES: Final = ("core_block.h", "core_block_loops.h")
+_BLOCK_FILES: Final = ("core_block.h", "core_block_fast.h", "core_block_random.h", "core_block_loops.h")
 _DOT_FILES: Final = ("core_dot.h",)
 _MIXED_FILES: Final = ("core_mixed.h",)
 _HEADER: Final = """\
@@ -35,8 +35,8 @@ extern "C" {{
 """
 _BLOCKS: Final = """\
 /* Blocks: of n values, the last block may be short. One scale for each block, one code for each value; flags: those of
- * each element's rounding, or NULL; they are raised, too. A function with a tensor's scale returns whether that is
- * positive and finite; if not, it does nothing. Arrays may not overlap. */
+ * each rounding, which are raised, too; or NULL, which is faster, and none are. A function with a tensor's scale
+ * returns whether that is positive and finite; if not, it does nothing. Arrays may not overlap. */
 """
 _DOTS: Final = """\
 /* Dot products: the products of n codes of a and b, and c, in the order and with the roundings of a unit of hardware or
