@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import answering
-from softfloat_ref.diagnosis.hypotheses import SHARE, Hypothesis, Model, WrongCode
+from softfloat_ref.diagnosis.hypotheses import SHARE, AnsweredCase, Hypothesis, Model, WrongCode
 from softfloat_ref.diagnosis.rounding_defects import ZERO_DEFECTS
 from softfloat_ref.diagnosis.roundings import with_zero
 from softfloat_ref.oracle.codec import decoder
@@ -29,18 +29,41 @@ Row = tuple[str, str, Change]  # a name, what such a device does, and how it cha
 def answer_defects(unit: OperationUnit, under: Model | None = None) -> Iterator[Hypothesis]:
     """Every listed defect of the answer. under: the model whose answer is changed, if it is not the plain operation."""
     n = len(unit.formats)
-    missing = list(_missing_flags())
-    others = (*_of_flags(unit), *_of_wires(unit), *_of_nans(unit), *_of_zeros(unit, under))
-    for number, (name, text, change) in enumerate((*missing, *others)):
-        changed = answering(unit, lambda i, codes, change=change: change(i[:n], *codes[:2]), under)  # type: ignore[misc]
-        yield Hypothesis(name, text, changed, usual=number < len(missing))
+    groups: tuple[tuple[Iterator[Row], bool, Callable[[AnsweredCase], bool] | None], ...] = (
+        (_missing_flags(), True, _has_right_code),
+        (_of_flags(unit), False, _has_right_code),
+        (_of_nans(unit), False, partial(_has_nan, unit)),
+        (_of_zeros(unit, under), False, None),
+    )
+    for rows, usual, may_give in groups:
+        for name, text, change in rows:
+            changed = answering(unit, lambda i, codes, change=change: change(i[:n], *codes[:2]), under)  # type: ignore[misc]
+            yield Hypothesis(name, text, changed, usual=usual, may_give=may_give)
+    yield from wire_defects(unit, under)
+
+
+def _has_right_code(case: AnsweredCase) -> bool:
+    """Whether only flags are wrong."""
+    return case.expected[0] == case.got[0]
+
+
+def _has_nan(unit: OperationUnit, case: AnsweredCase) -> bool:
+    """Whether an operand or the right result is a NaN."""
+    return unit.out.is_nan(case.expected[0]) or any(
+        f.is_nan(x) for f, x in zip(unit.formats, case.inputs, strict=False)
+    )
 
 
 def wire_defects(unit: Unit, under: Model | None = None) -> Iterator[Hypothesis]:
     """Defects of the bits of a unit's only result. under: as above."""
     for name, text, change in _wires(unit.results[0].width):
         changed = answering(unit, lambda _, codes, change=change: (change(codes[0]), *codes[1:]), under)  # type: ignore[misc]
-        yield Hypothesis(name, text, changed)
+        yield Hypothesis(name, text, changed, may_give=partial(_is_wire, change))
+
+
+def _is_wire(change: Callable[[int], int], case: AnsweredCase) -> bool:
+    """Whether a change of the right code gives the wrong answer."""
+    return change(case.expected[0]) == case.got[0] and case.expected[1:] == case.got[1:]
 
 
 def constant_results(unit: Unit, wrong: Sequence[WrongCode]) -> Iterator[Hypothesis]:
@@ -100,11 +123,6 @@ def _of_flags(unit: OperationUnit) -> Iterator[Row]:
     if any(f.has_nan for f in unit.formats):
         yield "invalid for every NaN", "raises invalid for every NaN operand, quiet ones too", loud
     yield "signalling NaN not invalid", "does not raise invalid for a signalling NaN", quiet
-
-
-def _of_wires(unit: OperationUnit) -> Iterator[Row]:
-    for name, text, change in _wires(unit.out.width):
-        yield name, text, lambda _, c, f, change=change: (change(c), f)  # type: ignore[misc]
 
 
 def _wires(width: int) -> Iterator[tuple[str, str, Callable[[int], int]]]:

@@ -75,9 +75,11 @@ def common(cases: Sequence[AnsweredCase], candidates: Sequence[CaseCondition]) -
 
 
 def _shared(feature: Feature, wrong: Sequence[AnsweredCase]) -> Iterator[CaseCondition]:
-    values = {feature.of(c.inputs, c.expected) for c in wrong}
-    if None in values:
-        return
+    values: set[int | str | None] = set()
+    for c in wrong:
+        values.add(feature.of(c.inputs, c.expected))
+        if None in values or (len(values) > 1 and not feature.ordered):
+            return
     if len(values) == 1:
         (value,) = values
         yield CaseCondition(feature.text((value, value)), lambda i, e: feature.of(i, e) == value, fine=feature.fine)

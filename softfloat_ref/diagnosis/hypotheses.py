@@ -32,6 +32,7 @@ class Hypothesis(NamedTuple):
     must explain to be tried on more; by default, one of them. alone: beside other faults, the model with this one only;
     early: whether its steps come before theirs; wide: of one restricted to a condition, that without. usual: whether
     it is one choice that designers make, such as a rounding or no flags, rather than an error inside of a circuit.
+    may_give: whether it may give the wrong answer of a case, seen from that case alone, without running the model.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Hypothesis(NamedTuple):
     early: bool = False
     wide: Hypothesis | None = None
     usual: bool = False
+    may_give: Callable[[AnsweredCase], bool] | None = None
 
     @property
     def own(self) -> Model:

@@ -10,9 +10,10 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects, constant_results
-from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
+from softfloat_ref.diagnosis.defects import Faulty, defective, flags_kept, replaced
 from softfloat_ref.diagnosis.encoding_defects import encoding_defects
 from softfloat_ref.diagnosis.exchanged_formats import exchanged_formats
+from softfloat_ref.diagnosis.flag_defects import rows_of_flags, special_flags
 from softfloat_ref.diagnosis.function_defects import function_defects, function_suggested_by
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes, wrong_flags
 from softfloat_ref.diagnosis.modular_defects import modular_defects
@@ -39,7 +40,7 @@ from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.recurrence_defects import recurrence_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
 from softfloat_ref.diagnosis.roundings import replaced_rounding, without_integer_bit
-from softfloat_ref.diagnosis.suggested_roundings import rows_of_flags, suggested_rows
+from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
@@ -132,12 +133,15 @@ def operation_suggested_by(unit: OperationUnit, cases: Sequence[AnsweredCase]) -
         flags = any(len(c.expected) > 1 for c in cases[:1])
         yield from _rounding_defects(unit, (x for x in suggested_rows(wrong) if flags or not x.only_flags))
         yield from _rounding_defects(unit, rows_of_flags(wrong_flags(unit, cases)))
+        yield from special_flags(unit, cases) if flags else ()
         yield from nan_operands(unit, wrong)
         yield from invalid_results(unit, wrong)
         yield from checked_early(unit, wrong)
         seen = special_kinds(unit, cases)
         for x in operand_reads(unit):
-            yield from special_readings(unit, seen, x.where, x.letters, x.of)
+            readings = list(special_readings(unit, seen, x.where, x.letters, x.of))
+            yield from readings
+            yield from map(flags_kept, readings) if flags else ()
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------

@@ -7,20 +7,24 @@ wrongly where the exponent has no code of a normal number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from softfloat_ref.diagnosis.conditions import FEWEST
-from softfloat_ref.diagnosis.hypotheses import WrongCode
+from softfloat_ref.diagnosis.hypotheses import SHARE, WrongCode
 from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, not_random, plain
 from softfloat_ref.diagnosis.roundings import Coded, has_one, is_tiny, near_one, rounding
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.exact import FINITE, Value
-from softfloat_ref.oracle.flags import INEXACT
+from softfloat_ref.oracle.exact import FINITE, NAN, Value
+from softfloat_ref.oracle.flags import INEXACT, OVERFLOW
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding_steps import Destination
 from softfloat_ref.oracle.steps import Function, Traced
 
+_MOST_BITS: Final = 4  # of an exponent beyond the format's own
+_LARGEST: Final = 2  # numbers tried as the largest one
 # From an exponent field that may be too wide, a fraction and a format to a magnitude; None: as it should be.
 Stored = Callable[[int, int, Format], int | None]
 
@@ -44,6 +48,17 @@ def _wraps_low(field: int, fraction: int, fmt: Format) -> int | None:
 def _wraps(field: int, fraction: int, fmt: Format) -> int | None:
     low = _wraps_low(field, fraction, fmt)
     return _wraps_high(field, fraction, fmt) if low is None else low
+
+
+def _wraps_beyond(bits: int) -> Stored:
+    """An exponent of some more bits than the format has, which wraps where these are too few."""
+
+    def stored(field: int, fraction: int, fmt: Format) -> int | None:
+        low = field & (1 << fmt.exponent_bits + bits) - 1
+        fits = _too_large(field, fraction, fmt) and (low << fmt.mantissa_bits | fraction) <= fmt.max_code
+        return low << fmt.mantissa_bits | fraction if fits else None
+
+    return stored
 
 
 def _one_more_binade(field: int, fraction: int, fmt: Format) -> int | None:
@@ -156,6 +171,16 @@ _ROWS: Final = (
         _numbers,
         lambda fmt, right, got: _is_high(fmt, right) and got != fmt.max_code + 1,
     ),
+    *(
+        _Row(
+            f"exponent of {bits} more bit{'s' * (bits > 1)} wraps",
+            f"detects overflow in an exponent with {bits} more bit{'s' * (bits > 1)}: larger ones wrap around",
+            _stored(_wraps_beyond(bits)),
+            _numbers,
+            lambda fmt, right, got: _is_high(fmt, right) and got < right,
+        )
+        for bits in range(1, _MOST_BITS)
+    ),
     _Row(
         "largest exponent a number",
         "takes the exponent of Inf and NaN for that of numbers",
@@ -248,6 +273,7 @@ def range_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
     """The defects that enough wrong codes show."""
     magnitudes = [(x.fmt, x.expected & x.fmt.magnitude_mask, x.got & x.fmt.magnitude_mask) for x in wrong]
     ranged = [x for x in magnitudes if _is_high(*x[:2]) or _is_low(*x[:2])]
+    yield from _other_largest(magnitudes)
     for name, text, function, fits, shows in _ROWS:
         if sum(shows(*x) for x in ranged) < FEWEST:
             continue
@@ -255,3 +281,26 @@ def range_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
         if function is not _cut_when_tiny:
             more = f"{text}, but raises the right flags"
             yield RoundingDefect(f"{name}, flags kept", more, rounding(_flags_kept(function)), fits, 3)
+
+
+def _other_largest(magnitudes: Sequence[tuple[Format, int, int]]) -> Iterator[RoundingDefect]:
+    """Another number as the largest one: the most frequent results in place of larger ones."""
+    lower = Counter((fmt, got) for fmt, right, got in magnitudes if _is_high(fmt, right) and 0 < got < fmt.max_code)
+    for (fmt, code), n in lower.most_common(_LARGEST):
+        if n >= FEWEST:
+            shown, changes = fmt.hex(code), rounding(partial(_limited_to, code))
+            text = f"has {shown} as its largest number: larger results saturate there"
+            yield RoundingDefect(f"largest number {shown}", text, changes, partial(_is_of, fmt), share=SHARE)
+
+
+def _is_of(fmt: Format, to: Destination) -> bool:
+    return to.fmt == fmt and not to.fmt.twos_complement
+
+
+def _limited_to(code: int, here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Results above a code are that code, and overflow if they are finite."""
+    own, flags = right(x, r, to)
+    if x.kind == NAN or own & to.fmt.magnitude_mask <= code:
+        return own, flags
+    raised = OVERFLOW | INEXACT if x.kind == FINITE else 0
+    return own & to.fmt.sign_bit | code, flags | raised

@@ -113,6 +113,8 @@ class Search(Generic[P]):
 
     def _may_be(self, h: Hypothesis, probes: Sequence[AnsweredCase]) -> bool:
         """Whether the hypothesis explains its share of some mismatches."""
+        if h.may_give is not None and self._seen_exactly and not any(map(h.may_give, probes)):
+            return False
         total = needed = max(1, int(h.share * len(probes)))
         left = len(probes)
         for c in probes:
@@ -159,6 +161,11 @@ class Search(Generic[P]):
         at_point, model = self._at_point
         if model is not None and h.name in at_point:
             yield h._replace(model=on_top(self.under, at_point[h.name], model, results))
+
+    @cached_property
+    def _seen_exactly(self) -> bool:
+        """Whether the answers of cases are those of the right device and of the wrong one, bit by bit."""
+        return self.under is None and self.comparator.is_plain and self.comparator.judge is None
 
     @cached_property
     def base(self) -> Model | None:
@@ -214,7 +221,8 @@ class Search(Generic[P]):
         """Score every named point, every single change, and every listed defect."""
         space, base = self.space, self.space.base
         points = (*space.named(), *space.changes(base))
-        self.points |= {space.text(p): p for p in points if space.key(p) != space.key(base)}
+        own = space.key(base)
+        self.points |= {space.text(p): p for p in points if space.key(p) != own}
         self.try_all(hypothesis(space, p) for p in self.points.values())
         self.try_all(self._defects)
         ranked = self.ranked()
@@ -291,7 +299,8 @@ class Search(Generic[P]):
         return [d._replace(name=f"{start}; {d.name}", size=size + d.size) if start else d for d in defects]
 
     def _two_defects(self, some: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        """Pairs of a listed defect and a defect of the answer that together explain all of some cases.
+        """Pairs of a listed defect and a defect of the answer that together explain all of some cases, or a defect that
+        does so alone.
 
         Anything less is not evidence: among many pairs, some always explain a few cases more than their first defect.
         """
@@ -299,6 +308,9 @@ class Search(Generic[P]):
         tried = list(self.space.answer_defects(lambda inputs: below[0](tuple(inputs))))  # of one device after another
         for first in self._defects:
             if first.also is not None:
+                continue
+            if all(explains(first, c, self.comparator) for c in some):  # one of many that explain the sample alike
+                yield first
                 continue
             below[0] = known = cache(first.model)
             fit = [i for i, h in enumerate(tried) if all(explains(h, c, self.comparator) for c in some)]

@@ -20,7 +20,6 @@ from softfloat_ref.diagnosis.roundings import (
     first_bits,
     guard_and_sticky_low,
     guard_low,
-    guard_low_held,
     has_another_next_code,
     infinity_raises,
     is_narrow_integer,
@@ -46,7 +45,9 @@ from softfloat_ref.diagnosis.roundings import (
     wrapped_around,
     zeroed,
     zeroed_when_stored,
+    zeroed_when_tiny,
 )
+from softfloat_ref.diagnosis.shifters import HELD
 from softfloat_ref.oracle.codec import Encoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW, UNDERFLOW
@@ -215,18 +216,24 @@ ROUNDING_DEFECTS: Final = (
         for n in range(1, 11)
     ),
     *(
-        _Row(f"guard one bit low{more}", "uses the guard bit one place too low", on_bits(*bits), not_random)
-        for more, bits in (
-            ("", (guard_low,)),
-            (", flags kept", (guard_low, True)),
-            (", shift held", (guard_low_held,)),
-            (", sticky bit too", (guard_and_sticky_low,)),
+        _Row(f"guard one bit low{more}", "uses the guard bit one place too low", changes, not_random)
+        for more, changes in (
+            ("", on_bits(guard_low)),
+            (", flags kept", on_bits(guard_low, True)),
+            (", shift held", (*on_bits(guard_low), *HELD)),
+            (", sticky bit too", on_bits(guard_and_sticky_low)),
         )
     ),
     _Row(
         "guard one bit high",
         "uses the last kept bit as the guard bit",
         on_bits(lambda p: (p.kept & 1, p.guard | p.sticky), True),
+        not_random,
+    ),
+    _Row(
+        "guard one bit high, guard bit lost",
+        "uses the last kept bit as the guard bit, and the guard bit for nothing",
+        on_bits(lambda p: (p.kept & 1, p.sticky)),
         not_random,
     ),
     _Row("carry lost", "drops the carry of rounding into the exponent", (replaced(magnitude, carry_lost()),), plain),
@@ -253,6 +260,12 @@ ROUNDING_DEFECTS: Final = (
     ),
     *map(short_shift_row, range(2, _SHORT_SHIFT + 1)),
     _Row("FTZ, flags kept", "gives zero for subnormal results", on_answer(zeroed, flush_outputs=False)),
+    _Row(
+        "FTZ where tiny, flags kept",
+        "gives zero for results that are tiny, as underflow has it",
+        zeroed_when_tiny(),
+        _gradual,
+    ),
     _Row(
         "FTZ after rounding, flags kept",
         "gives zero for results that are subnormal after rounding",

@@ -99,8 +99,9 @@ def on_bits(bits: Callable[[Place], tuple[int, int]], flags_kept: bool = False) 
 
 
 def first_bits(count: int, stops: bool = True) -> Callable[[Place], tuple[int, int]]:
-    """`count` sticky bits. stops: a number below all of them still sets one, because shifters stop at their maximum."""
-    return lambda p: (p.guard, p.any(2, count + 1) | int(stops and p.kept == 0))
+    """`count` sticky bits. stops: a number whose leading one is below the guard bit still sets one, because shifters
+    stop at their maximum."""
+    return lambda p: (p.guard, p.any(2, count + 1) | int(stops and not p.kept | p.guard))
 
 
 def guard_low(p: Place) -> tuple[int, int]:
@@ -111,11 +112,6 @@ def guard_low(p: Place) -> tuple[int, int]:
 def guard_and_sticky_low(p: Place) -> tuple[int, int]:
     """The bits after the guard bit, each one place up."""
     return p.any(2, 2), int(p.any(3, p.n + 1) or p.rest != 0)
-
-
-def guard_low_held(p: Place) -> tuple[int, int]:
-    """If the shifter stops with the leading one just below the guard bit, that bit is used as the guard bit."""
-    return (1, 1) if not p.kept and not p.guard else guard_low(p)
 
 
 def through(wide: Format, first: str = "") -> Function:
@@ -159,18 +155,19 @@ def tiny_twice(first: str = "", then: str = "") -> Function:
     return wrong
 
 
-def at_bits(more: int, first: str = "") -> Function:
+def at_bits(more: int, first: str = "", aligned: bool = False) -> Function:
     """Rounding to `more` bits beyond the format's precision first, with any exponent, then to the format. first: the
-    first rounding, if it is another one."""
+    first rounding, if it is another one; aligned: of subnormal results, to so many bits beyond their last one."""
 
     def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
         if x.kind != FINITE or not x.significand:
             return right(x, r, to)  # type: ignore[no-any-return]
-        unit, length = exact.top(x) - to.fmt.mantissa_bits - more, x.significand.bit_length()
+        top = max(exact.top(x), to.fmt.emin) if aligned else exact.top(x)
+        unit, length = top - to.fmt.mantissa_bits - more, x.significand.bit_length()
         mode, wide = parse_rounding(first) if first else to.policy.rounding, x.significand << 1 | x.sticky
         kept, lossy = round_to_unit(x.sign, wide, x.exponent - 1 - unit, length + 1, mode, 0, 0)
         last, flags = right(exact.finite(x.sign, kept, unit), r, to)
-        return last, flags | (INEXACT if lossy else 0)
+        return last, flags if not lossy or flags & INEXACT else flags | INEXACT | underflow_of(x, r, to)
 
     return wrong
 
@@ -190,6 +187,13 @@ def flags_given(here: Traced, right: Function, x: Value, r: int, to: Destination
     return right(x, r, to)[0], to.encode(x, r)[1]
 
 
+def underflow_of(x: Value, r: int, to: Destination) -> int:
+    """Underflow, if a number is tiny that is not exact."""
+    t, length = to.target, x.significand.bit_length()
+    tiny = is_below_normal(x.sign, x.significand, x.exponent, length, x.sticky, r, t.tininess, t)
+    return UNDERFLOW if tiny else 0
+
+
 def detected_apart(mode: str) -> tuple[Change, ...]:
     """Tininess, and so underflow of inexact results, as by another rounding of the value that arrives."""
 
@@ -197,10 +201,7 @@ def detected_apart(mode: str) -> tuple[Change, ...]:
         code, flags = right(x, r, to)
         if x.kind != FINITE or not x.significand or not flags & INEXACT:
             return code, flags
-        t = to.under(rounding=mode).target
-        length = x.significand.bit_length()
-        below = is_below_normal(x.sign, x.significand, x.exponent, length, x.sticky, r, t.tininess, t)
-        return code, flags | UNDERFLOW if below else flags & ~UNDERFLOW
+        return code, flags & ~UNDERFLOW | underflow_of(x, r, to.under(rounding=mode))
 
     return rounding(changed)
 
@@ -393,6 +394,18 @@ def cut_if_tiny(places: int) -> tuple[Change, ...]:
 def zeroed(x: Value, code: int, flags: int, fmt: Format) -> Coded:
     """Results below the smallest normal number become zero, with unchanged flags."""
     return code & fmt.sign_bit if is_tiny(x, fmt) else code, flags
+
+
+def zeroed_when_tiny() -> tuple[Change, ...]:
+    """Results that are tiny, as underflow has it, become zero, with unchanged flags."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        code, flags = right(x, r, to.under(flush_outputs=False))
+        if x.kind != FINITE or not x.significand:
+            return code, flags
+        return code & to.fmt.sign_bit if underflow_of(x, r, to) else code, flags
+
+    return rounding(wrong)
 
 
 def zeroed_when_stored(raised: int) -> tuple[Change, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import constant_results
+from softfloat_ref.diagnosis.flag_defects import rows_of_flags
 from softfloat_ref.diagnosis.format_defects import format_exchanged, format_readings
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes, wrong_flags
 from softfloat_ref.diagnosis.lane_defects import lanes_suggested_by
@@ -17,7 +18,7 @@ from softfloat_ref.diagnosis.operand_defects import (
     special_readings,
 )
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS
-from softfloat_ref.diagnosis.suggested_roundings import rows_of_flags, suggested_rows
+from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle.rounding_steps import Destination, read, rounded
 from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import SteppedUnit

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from itertools import product
 from typing import Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
@@ -19,12 +20,10 @@ from softfloat_ref.diagnosis.rounding_defects import (
     not_random,
     plain,
     rounded_first,
-    short_shift_row,
 )
 from softfloat_ref.diagnosis.roundings import (
     at_bits,
     carry_lost,
-    discarded_bits_raise,
     first_bits,
     flags_given,
     flags_of_right,
@@ -38,17 +37,17 @@ from softfloat_ref.diagnosis.roundings import (
     tiny_twice,
     with_zero,
 )
+from softfloat_ref.diagnosis.shift_defects import shift_rows, short_shifts, sticky_rows
 from softfloat_ref.oracle.exact import Value, trailing_zeros
-from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import ROUNDINGS, parse_rounding, rounding_name
-from softfloat_ref.oracle.rounding_steps import Destination, magnitude
-from softfloat_ref.oracle.steps import Function
+from softfloat_ref.oracle.rounding import Target
+from softfloat_ref.oracle.rounding_steps import Destination, Place, magnitude
+from softfloat_ref.oracle.steps import Function, Traced
 
 _SHARE_BESIDE: Final = 0.75  # of the mismatches that such a defect must explain
 _STICKY_BITS: Final = range(1, 11)
 _MORE_BITS: Final = range(1, 13)  # beyond the format's precision, to which a device may round first
-_SHORT_SHIFTS: Final = range(6, 107)  # places, of which a format has those of its products
 _FIRST: Final = tuple(name for name in ROUNDINGS if not parse_rounding(name).stochastic)
 _FIRST_AT_BITS: Final = ("", "rna")  # to so many bits: by rtz, that is a short sticky bit
 
@@ -59,26 +58,18 @@ def suggested_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
     yield from range_rows(wrong)
     if sum(abs(x.step) == 1 for x in wrong) >= FEWEST:
         yield from _beside_rows()
+        yield from sticky_rows()
     if sum(x.step == -1 and x.expected & x.fmt.magnitude_mask <= x.fmt.min_normal_code for x in wrong) >= FEWEST:
-        yield from _short_shifts()
+        yield from short_shifts()
+    if sum(_is_lifted(x) for x in wrong) >= FEWEST:
+        yield from shift_rows()
     if any(not x.step and not x.expected & x.fmt.magnitude_mask for x in wrong):
         yield from _zeros()
 
 
-def rows_of_flags(flags: Sequence[tuple[int, int]]) -> Iterator[RoundingDefect]:
-    """The defects that wrong flags suggest: pairs of the expected ones and those given."""
-    lost = [expected for expected, got in flags if expected & ~got & INEXACT]
-    if len(lost) >= FEWEST:
-        text = "raises inexact only where bits are discarded, not with every overflow or flushed result"
-        yield RoundingDefect("inexact only of discarded bits", text, rounding(discarded_bits_raise), not_random)
-    if sum(x & UNDERFLOW > 0 for x in lost) >= FEWEST:
-        yield from _short_shifts()
-
-
-@cache
-def _short_shifts() -> tuple[RoundingDefect, ...]:
-    """Shifters of subnormal results that hold more places than those of every diagnosis."""
-    return tuple(map(short_shift_row, _SHORT_SHIFTS))
+def _is_lifted(x: WrongCode) -> bool:
+    """Whether a subnormal or zero result is too large, or its last bit is."""
+    return x.step > 0 and x.expected & x.fmt.magnitude_mask < x.fmt.min_normal_code
 
 
 @cache
@@ -103,6 +94,9 @@ def _with_zero_of_kind(exact: bool, sign: int | None, x: Value, code: int, flags
 
 def _short_carries(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
     """Carry chains as long as results are off."""
+    if sum(x.step == -2 << x.fmt.mantissa_bits for x in wrong) >= FEWEST:
+        text = "drops the carry of rounding with the leading one: the exponent is two too low"
+        yield from _of_magnitude("carry lost, leading one too", text, _carry_and_one_lost, 1)
     below = [(-x.step, trailing_zeros(x.expected & x.fmt.magnitude_mask)) for x in wrong if x.step < 0 and x.expected]
     lost = Counter(trailing_zeros(by) for by, zeros in below if by > 1 and by & by - 1 == 0 and 1 << zeros >= by)
     for k, n in lost.most_common(2):
@@ -116,6 +110,13 @@ def _short_carries(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
         if k:
             text = f"does not round up where the last {f'{k} kept bits are ones' if k > 1 else 'kept bit is one'}"
             yield from _of_magnitude(f"increment dropped after {k} ones", text, increment_dropped(k), k)
+
+
+def _carry_and_one_lost(here: Traced, right: Function, p: Place, up: bool, t: Target) -> int:
+    """Normal magnitudes whose kept bits, the leading one included, wrap to zeros."""
+    mask = (1 << t.mantissa_bits) - 1
+    carries = up and not (p.code + 1) & mask and mask < p.code <= t.max_code + 1
+    return (p.code & ~mask) - mask - 1 if carries else right(p, up, t)
 
 
 def _of_magnitude(name: str, text: str, wrong: Function, bits: int) -> Iterator[RoundingDefect]:
@@ -183,13 +184,13 @@ def _double_roundings() -> Iterator[RoundingDefect]:
                 lambda to, first=first, may_be=may_be: may_be(to) and to.policy.rounding != parse_rounding(first),  # type: ignore[misc]
                 via=wide,
             )
-    for more in _MORE_BITS:
+    for more, aligned in product(_MORE_BITS, (False, True)):
         for first in _FIRST_AT_BITS:
-            by = f" by {first}" * bool(first)
+            by, where = f" by {first}" * bool(first), ", of subnormal results after their shift" * aligned
             yield RoundingDefect(
-                f"double rounding at p+{more} bits{f', first {first}' * bool(first)}",
-                f"rounds to {more} bit{'s' * (more > 1)} more{by} first, then again",
-                rounding(at_bits(more, first)),
+                f"double rounding at p+{more} bits{f', first {first}' * bool(first)}{', aligned' * aligned}",
+                f"rounds to {more} bit{'s' * (more > 1)} more{by} first, then again{where}",
+                rounding(at_bits(more, first, aligned)),
                 lambda to, first=first: not_random(to) and not (first and to.policy.rounding == parse_rounding(first)),  # type: ignore[misc]
                 3,
             )

@@ -210,7 +210,7 @@ def _merged(defects: Sequence[Iterable[Hypothesis]], instead: Sequence[Model]) -
     tables = [{h.name: h for h in some} for some in defects]
     for name, h in {name: h for table in reversed(tables) for name, h in table.items()}.items():
         models = [t[name].model if name in t else x for t, x in zip(tables, instead, strict=True)]
-        yield h._replace(model=by_unit(models))
+        yield h._replace(model=by_unit(models), may_give=None)
 
 
 def by_unit(models: Sequence[Model]) -> Model:

@@ -14,6 +14,7 @@ from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.hypotheses import Inputs, Output, expected_model
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
+from softfloat_ref.units import OperationUnit
 
 CONVERT = VectorSet.make("convert", "fp32", 1000, out="fp8_e4m3")
 MUL = VectorSet.make("mul", "fp16", 2000)
@@ -29,9 +30,10 @@ MUL = VectorSet.make("mul", "fp16", 2000)
     ],
 )
 def test_a_wrong_rounding_with_right_tininess(vectors: VectorSet, name: str) -> None:
-    right, mode = expected_model(vectors.unit), name.partition("rounding = ")[2]
-    policy = vectors.unit.policy.replace(rounding=mode) if mode else None
-    wrong = expected_model(replace(vectors.unit, policy=policy)) if mode else defect(vectors, name)
+    unit, mode = vectors.unit, name.partition("rounding = ")[2]
+    assert isinstance(unit, OperationUnit)
+    other = replace(unit, policy=unit.policy.replace(rounding=mode or "rne"))
+    right, wrong = expected_model(unit), expected_model(other) if mode else defect(vectors, name)
 
     def device(inputs: Inputs) -> Output:
         expected, output = right(inputs), wrong(inputs)

@@ -65,7 +65,9 @@ class OperationSpace(PolicySpace):
 
     def tininess_apart(self, h: Hypothesis) -> Hypothesis | None:
         unit, own = self.unit_of(self.base), h.own
-        if not isinstance(own, Faulty) or h.also is not None or unit.out.is_integer or unit.policy.random_count:
+        if not isinstance(own, Faulty) or not isinstance(own.unit, OperationUnit) or h.also is not None:
+            return None
+        if unit.out.is_integer or unit.policy.random_count:
             return None
         changes = (*own.changes, *detected_apart(rounding_name(unit.policy.rounding)))
         rounding_only = own.unit.policy.replace(rounding=rounding_name(unit.policy.rounding)) == unit.policy
