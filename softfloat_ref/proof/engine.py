@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 from softfloat_ref.proof.built import Samples, built_products, by_values
 from softfloat_ref.proof.carry_save import added_products
 from softfloat_ref.proof.cut import FACT_LEVELS, Product, products_in, shared_products
 from softfloat_ref.proof.maxima import largest_numbers
+from softfloat_ref.proof.merge import merged
 from softfloat_ref.proof.question import Counterexample, Obligation, OutputPart, Problem
 from softfloat_ref.proof.quotients import Quotient, built_quotients, quotients_in
 from softfloat_ref.proof.solver import Result, confirm, query_hash, solve
 from softfloat_ref.proof.sweep import Held, held_bits, samples_of, sweep_constants
-from softfloat_ref.symbolic.build import and_, substitute
+from softfloat_ref.symbolic.build import and_, not_, substitute
 from softfloat_ref.symbolic.terms import Term
 
 Verdict = Literal["proved", "counterexample", "undecided"]
@@ -25,7 +26,10 @@ CUT: Final = "product cut"
 ADDED: Final = "product of adders cut"
 LARGEST: Final = ", largest numbers as variables"
 BUILT: Final = "built product or quotient cut"
+ADDER: Final = "{} adder, equal terms merged"
+ELSEWHERE: Final = "zeros and special operands"
 _SWEEP_S: Final = 120.0  # to make the terms of a case smaller
+_MERGED_S: Final = 10.0  # for what is left after terms were merged
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,9 @@ class Decided:
 
 @dataclass(frozen=True)
 class Tactics:
-    """How cases are decided. limit_s: for each question; cut: whether products are cut; apart: whether many outputs are
-    compared one after the other; confirm: another solver, by name, that must agree with each proof."""
+    """How cases are decided. limit_s: for each question; cut: whether products are cut, and equal terms merged; apart:
+    whether many outputs are compared one after the other; confirm: another solver, by name, that must agree with each
+    proof."""
 
     limit_s: float
     cut: bool = True
@@ -75,13 +80,44 @@ def decide(problem: Problem, name: str, tactics: Tactics) -> Decided:
     begin = time.monotonic()
     posed = problem.posed(problem.case(name))
     asked: list[Query] = []
+    outcome = _by_adders(posed, tactics, asked)
+    if outcome is None:
+        outcome = _in_parts(posed, tactics, asked)
+    seconds = time.monotonic() - begin
+    return Decided(name, outcome.verdict, tuple(asked), seconds, outcome.counterexample, outcome.note, posed.undefined)
+
+
+def _in_parts(posed: Obligation, tactics: Tactics, asked: list[Query]) -> _Outcome:
+    """What comes of the parts, until one is not proved."""
     outcome = _Outcome("proved")
     for part in posed.apart() if tactics.apart and posed.apart else [OutputPart("", posed.wrong, posed.ours)]:
         outcome = _decide_part(posed, part, tactics, asked)
         if outcome.verdict != "proved":
             break
-    seconds = time.monotonic() - begin
-    return Decided(name, outcome.verdict, tuple(asked), seconds, outcome.counterexample, outcome.note, posed.undefined)
+    return outcome
+
+
+def _by_adders(posed: Obligation, tactics: Tactics, asked: list[Query]) -> _Outcome | None:
+    """What comes of a sum by an adder that circuits have, after equal terms of both sides are merged; None if that does
+    not decide it. Another solver could not confirm what was merged."""
+    if posed.adders is None or not tactics.cut or tactics.confirm:
+        return None
+    brief = replace(tactics, limit_s=min(_MERGED_S, tactics.limit_s))
+    for adder, numbers, ours, wrong, samples in posed.adders():
+        assumed = [*posed.assumed, numbers]
+        if not samples or (got := merged(ours, posed.theirs, assumed, samples)) is None:
+            continue
+        query, model = _ask(ADDER.format(adder), [*assumed, wrong(*got)], brief)
+        if query.result == "sat" and (real := posed.tried(model)):
+            asked.append(query)
+            return _Outcome("counterexample", real)
+        if query.result == "unsat":
+            rest, _ = _ask(ELSEWHERE, [*posed.assumed, not_(numbers), posed.wrong], tactics)
+            if rest.result == "unsat":
+                asked += [query, rest]
+                return _Outcome("proved")
+            return None
+    return None
 
 
 def _decide_part(posed: Obligation, part: OutputPart, tactics: Tactics, asked: list[Query]) -> _Outcome:

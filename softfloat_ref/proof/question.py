@@ -20,12 +20,13 @@ from softfloat_ref.proof.rtl import Rtl
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.build import and_, eq, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.circuit import Circuit, ProofCase
+from softfloat_ref.symbolic.circuit import Adder, Circuit, ProofCase
+from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.ranges import range_term
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, known_values, subterms, var, variables
-from softfloat_ref.symbolic.units import circuit, inputs_of, lane_widths, selects
+from softfloat_ref.symbolic.units import adders, circuit, inputs_of, lane_widths, selects
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.units import Field, MixedUnit, SelectionUnit, Unit, stored
+from softfloat_ref.units import Field, MixedUnit, OperationUnit, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 ALL: Final = "all inputs"
@@ -63,6 +64,18 @@ class Obligation(NamedTuple):
     apart: Callable[[], Iterator[OutputPart]] | None = None
     held: Mapping[str, tuple[int, int]] | None = None
     inside: tuple[Mapping[Term, Term], Term] | None = None
+    adders: Callable[[], Iterator[AdderObligation]] | None = None
+
+
+class AdderObligation(NamedTuple):
+    """An obligation in two: with another adder in the reference, where both operands are numbers other than zero, and
+    as it is elsewhere. ours: the terms with that adder; wrong: of a circuit that gives other terms; samples: inputs."""
+
+    adder: Adder
+    numbers: Term
+    ours: Sequence[Term]
+    wrong: Callable[[Term], Term]
+    samples: Sequence[Mapping[str, int]]
 
 
 class CaseGroup(NamedTuple):
@@ -210,9 +223,30 @@ class Question(Problem):
         if case.inside:
             shown = partial(_tried_inside, self, real)
             return posed._replace(wrong=FALSE if self.inside is None else self.inside.wrong, tried=shown)
+        if case.name == ALL and adders(self.unit):
+            return posed._replace(adders=partial(self._with_adders, case))
         if case.name == ALL or self.inside is None:
             return posed
         return posed._replace(inside=(self.inside.by(case.distance is not None), self.inside.facts))
+
+    def _with_adders(self, case: ProofCase) -> Iterator[AdderObligation]:
+        """A case with the adders that its reference may have."""
+        assert isinstance(self.unit, OperationUnit)  # no other unit has adders
+        names, plan = input_names(self.unit), self.design(case.part)
+        operands = [(var(f.name, f.width), fmt) for f, fmt in zip(self.unit.inputs, self.unit.formats, strict=False)]
+        numbers = and_(*(t for x, fmt in operands for t in (is_in("finite", x, fmt), not_(is_in("zero", x, fmt)))))
+        met = evaluator([and_(self.assumption, case.assumption, numbers)])
+        samples = [values for x in self.samples if met(values := dict(zip(names, x, strict=True)))[0]]
+        for adder in adders(self.unit):
+            other = case._replace(adder=adder)
+            reference = self.reference(other)
+            check_reference(self, other, reference)
+
+            def wrong(got: Term, terms: Mapping[str, Term] = reference.terms) -> Term:
+                return or_(plan.broken, plan.giving(got).wrong(terms))
+
+            if reference.undefined is FALSE:
+                yield AdderObligation(adder, numbers, reference.roots, wrong, samples)
 
     @cached_property
     def inside(self) -> InnerRounding | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from softfloat_ref.symbolic.reading import Rounded, SumOfTwo
 from softfloat_ref.symbolic.terms import FALSE, Term, evaluator
+
+Adder = Literal["aligned", "fixed-point"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class ProofCase(NamedTuple):
     operands are finite; distance: the least and largest distance of the exponents of the two terms of a sum; part: the
     number of the only part that control fields select; held: bits of inputs that are the same for all inputs of the
     case, as a mask and their values; None: not known. inside: the case is no part of the inputs, but that a rounding
-    inside the unit is the circuit's, which the other cases use.
+    inside the unit is the circuit's, which the other cases use. adder: how the reference adds two numbers, if not as
+    the oracle does.
     """
 
     name: str
@@ -43,6 +46,7 @@ class ProofCase(NamedTuple):
     part: int | None = None
     held: Mapping[str, tuple[int, int]] | None = None
     inside: bool = False
+    adder: Adder | None = None
 
     @property
     def of_part(self) -> ProofCase | None:

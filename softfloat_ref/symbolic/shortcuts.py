@@ -4,6 +4,10 @@ A sum: an exact sum of exponents far apart has hundreds of bits. Where the small
 how the larger one is rounded, only its sign counts: the true sum lies within one unit of a number that is a few bits
 longer than the larger one, which is what a sticky bit says (exact.Value, rounding.round_pack).
 
+A sum as circuits make it, of two numbers of one format: aligned to the larger exponent, with a sticky bit for what is
+shifted out, or both in fixed point. Only a sum of exponents four or more apart loses something, and is then at least
+half of the larger number, which is normal: its leading one stands at most a place below that number's.
+
 The largest magnitude of a block: of values of one format, that of the largest code.
 """
 
@@ -48,6 +52,45 @@ def sum_of_two(a: Value, b: Value, zero_sign: int, from_here: int, to_here: int,
 def near_sum(a: Value, b: Value, zero_sign: int) -> Value:
     """a + b for finite numbers of exponents near each other."""
     return exact.add(a, b, zero_sign)
+
+
+def aligned_sum(a: Value, b: Value, zero_sign: int, more: int) -> Value:
+    """The same, of numbers of one format: with `more` bits below the last one of the larger exponent, the lowest of
+    which is set if a bit below it is. more: at least 3, and all that rounding looks at."""
+    if a.significand == 0 and b.significand == 0:
+        return Value(FINITE, a.sign if a.sign == b.sign else zero_sign)
+    if a.significand == 0:
+        return b
+    if b.significand == 0:
+        return a
+    exponent = a.exponent if a.exponent > b.exponent else b.exponent
+    x = _right_with_sticky_bit(a.significand << more, exponent - a.exponent)
+    y = _right_with_sticky_bit(b.significand << more, exponent - b.exponent)
+    total = (-x if a.sign else x) + (-y if b.sign else y)
+    if total == 0:
+        return Value(FINITE, zero_sign)
+    return Value(FINITE, int(total < 0), abs(total), exponent - more)
+
+
+def _right_with_sticky_bit(significand: int, places: int) -> int:
+    """A significand shifted right; its last bit is set, too, if a bit that is lost was."""
+    shifted = significand >> places
+    return shifted | (1 if shifted << places != significand else 0)
+
+
+def fixed_point_sum(a: Value, b: Value, zero_sign: int, unit: int) -> Value:
+    """The same, of multiples of 2^unit, which both numbers are."""
+    if a.significand == 0 and b.significand == 0:
+        return Value(FINITE, a.sign if a.sign == b.sign else zero_sign)
+    if a.significand == 0:
+        return b
+    if b.significand == 0:
+        return a
+    x, y = a.significand << a.exponent - unit, b.significand << b.exponent - unit
+    total = (-x if a.sign else x) + (-y if b.sign else y)
+    if total == 0:
+        return Value(FINITE, zero_sign)
+    return Value(FINITE, int(total < 0), abs(total), unit)
 
 
 def placed_sum(values: Sequence[Value], unit: int) -> tuple[Value, Sequence[object]]:

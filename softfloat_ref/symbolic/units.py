@@ -14,12 +14,12 @@ from softfloat_ref.oracle.blocks.scales import largest_magnitude
 from softfloat_ref.oracle.codec import _decode, _decode_explicit, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
+from softfloat_ref.oracle.operations.formula import DIFFERENCE, QUOTIENT, SUM, Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.oracle.policies import Unnormals
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.build import and_, eq, extract, ite, not_, or_, selected
-from softfloat_ref.symbolic.circuit import Circuit, CircuitPort, ProofCase
+from softfloat_ref.symbolic.circuit import Adder, Circuit, CircuitPort, ProofCase
 from softfloat_ref.symbolic.dots import DotSums, Substitutes
 from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
@@ -33,7 +33,14 @@ from softfloat_ref.symbolic.reading import (
     reading,
     substituting,
 )
-from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code, near_sum, sum_of_two
+from softfloat_ref.symbolic.shortcuts import (
+    aligned_sum,
+    far_sum,
+    fixed_point_sum,
+    largest_by_code,
+    near_sum,
+    sum_of_two,
+)
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.dot import DotUnit
@@ -53,6 +60,7 @@ _PARTLY_SUPPORTED: Final = {  # the kinds of units of which some are not read
     "block_operation": "operations on blocks",
     "vector": "functions of vectors",
 }
+_FIXED_POINT_BITS: Final = 64  # most exponents of a format that is added in fixed point
 _SAVED_BITS: Final = 64  # bits that a sum with a sticky bit is shorter
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
@@ -330,7 +338,10 @@ def _shortcuts(unit: Unit, case: ProofCase | None) -> Substitutes:
 
 @_shortcuts.register
 def _of_sums(unit: OperationUnit, case: ProofCase | None) -> Substitutes:
-    """The exact sum where one term is only a sticky bit."""
+    """The exact sum where one term is only a sticky bit, or of an adder."""
+    if case is not None and case.adder is not None:
+        function, place = _adders(unit)[case.adder]
+        return {full_name(exact.add): lambda outer, a, b, sign: returns(function, a, b, sign, place)}
     if case is None or case.distance is None:
         return {}
     from_here, to_here, more = far(unit)
@@ -338,6 +349,23 @@ def _of_sums(unit: OperationUnit, case: ProofCase | None) -> Substitutes:
         return {}
     first = case.distance[0] >= from_here
     return {full_name(exact.add): lambda outer, a, b, sign: returns(far_sum, a, b, sign, first, more)}
+
+
+def adders(unit: Unit) -> Sequence[Adder]:
+    """The ways in which circuits may add the two numbers that a unit adds or subtracts."""
+    return tuple(_adders(unit)) if isinstance(unit, OperationUnit) else ()
+
+
+def _adders(unit: OperationUnit) -> dict[Adder, tuple[Callable[..., Any], int]]:
+    """The function of each adder, and where its last bit stands: below that of the larger number, or its exponent."""
+    (fmt, *others), formula = unit.formats, unit.signature.operation.formula
+    if formula not in (SUM, DIFFERENCE) or others != [fmt] or fmt.explicit_bit or not fmt.exponent_bits:
+        return {}
+    more = max(unit.out.precision - fmt.precision, 0) + unit.policy.random_count + 3
+    ways: dict[Adder, tuple[Callable[..., Any], int]] = {"aligned": (aligned_sum, more)}
+    if fmt.emax - fmt.emin <= _FIXED_POINT_BITS:
+        ways["fixed-point"] = (fixed_point_sum, fmt.emin - fmt.mantissa_bits)
+    return ways
 
 
 @_shortcuts.register

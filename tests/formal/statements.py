@@ -15,17 +15,17 @@ from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding, rounds_up
 from softfloat_ref.proof.engine import Tactics, Verdict
 from softfloat_ref.proof.prove import prove
-from softfloat_ref.proof.question import Problem
+from softfloat_ref.proof.question import ALL, Problem
 from softfloat_ref.proof.solver import Result, answer_text, solve
 from softfloat_ref.symbolic.build import and_, eq, extract, make, not_, or_
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.circuit import ProofCase
+from softfloat_ref.symbolic.circuit import Adder, ProofCase
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.integers import bit, free
 from softfloat_ref.symbolic.reader import call
 from softfloat_ref.symbolic.reading import Collection, reading
 from softfloat_ref.symbolic.terms import TRUE, Term, const, var
-from softfloat_ref.symbolic.units import SUBSTITUTES, circuit
+from softfloat_ref.symbolic.units import SUBSTITUTES, adders, circuit
 from softfloat_ref.units import OperationUnit, make_unit
 from softfloat_ref.units.quantize import QuantizeUnit
 
@@ -174,6 +174,11 @@ def _shortcuts() -> Iterator[Statement]:
         unit = make_unit(op, fmt)
         ask = partial(_each, [partial(_far, unit, i) for i in (0, 1)])
         yield Statement("shortcuts", f"{fmt} {op}: where one term is far smaller, a sticky bit says enough", BITS, ask)
+    for fmt in ("fp8_e4m3", "fp8_e5m2"):
+        unit = make_unit("add", fmt)
+        for adder in adders(unit):
+            ask = partial(_solved, partial(_adds_otherwise, unit, adder))
+            yield Statement("shortcuts", f"{fmt} add: the {adder} sum rounds to the same", BITS, ask)
 
 
 def _misordered(fmt: Format) -> list[Term]:
@@ -194,6 +199,12 @@ def _far(unit: Any, which: int) -> list[Term]:
     short, long = circuit(unit, case), circuit(unit, case._replace(distance=None))
     differ = [not_(eq(a, b)) for a, b in zip(short.roots, long.roots, strict=True)]
     return [case.assumption, or_(*differ)]
+
+
+def _adds_otherwise(unit: Any, adder: Adder) -> list[Term]:
+    """Whether a result is another one by the exact sum."""
+    with_adder, exactly = circuit(unit, ProofCase(ALL, TRUE, adder=adder)), circuit(unit)
+    return [or_(*(not_(eq(a, b)) for a, b in zip(with_adder.roots, exactly.roots, strict=True)))]
 
 
 # -- dot products ------------------------------------------------------------------------------------------------------

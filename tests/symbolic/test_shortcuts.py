@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -16,7 +17,7 @@ from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code
 from softfloat_ref.symbolic.terms import subterms
-from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.symbolic.units import _adders, circuit
 from softfloat_ref.units import make_unit
 
 FLOATS = [f for f in CATALOGUE.values() if f.signed and f.has_normals and f.exponent_bits and f.subnormals != "normal"]
@@ -54,6 +55,27 @@ def test_a_far_sum_is_rounded_as_the_exact_one(rounding: str) -> None:
                 if large.significand or small.significand == 0:
                     total = far_sum(a, b, 0, first, more)
                     assert encode(total, 0) == encode(exact.add(a, b, 0), 0), (a, b)
+
+
+@pytest.mark.full(keep=3)
+@pytest.mark.parametrize("fmt", [f.name for f in CATALOGUE.values() if f.width <= 8])
+def test_sums_of_adders_are_rounded_as_the_exact_one(fmt: str) -> None:
+    """Of any two numbers, and a result of the same format or of one with more or fewer bits, in three roundings."""
+    words = Random(1)
+    for out, rounding, n in product((fmt, "bf16", "fp8_e5m2"), ("rne", "rup", "sr"), (0, 2)):
+        if (n > 0) == (rounding == "sr"):
+            policy = {"rounding": rounding} | ({"sr_bits": n} if n else {})
+            unit = make_unit("add", fmt, out=out, policy=policy)
+            decode, encode = decoder(unit.formats[0]), encoder(unit.out, unit.policy)
+            for function, place in _adders(unit).values():
+                for _ in range(150):
+                    a, b = (decode(words.getrandbits(unit.formats[0].width)) for _ in range(2))
+                    if a.kind == b.kind == FINITE:
+                        random, zero = words.getrandbits(max(n, 1)) if n else 0, words.getrandbits(1)
+                        total, expected = function(a, b, zero, place), exact.add(a, b, zero)
+                        assert total.is_zero == expected.is_zero
+                        if not expected.is_zero:
+                            assert encode(total, random) == encode(expected, random), (a, b)
 
 
 @pytest.mark.full(keep=1)
