@@ -339,6 +339,22 @@ def test_slabs_and_threads_do_not_change_bits(
             assert result.tensor_scale == want.tensor_scale
 
 
+@pytest.mark.parametrize("shape", [(3, 7, 100), (5, 600), (4500,)])
+def test_slabs_and_threads_of_a_search(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose errors depend on the random words, too, along every axis."""
+    x, policy = np.random.default_rng(4).standard_normal(shape, np.float32), Policy("sr", sr_bits=6)
+    options: dict[str, Any] = {"profile": "nvfp4-4over6-mae", "policy": policy, "random_bits": Philox(7)}
+    for axis in range(len(shape)):
+        want = blocks.encode(x, "nvfp4", axis=axis, **options)
+        for slab, threads in ((700, 1), (64, 1), (64, 3)):
+            with monkeypatch.context() as context:
+                context.setattr(divided_slabs, "SLAB", slab)
+                context.setattr(divided_slabs, "SMALL_SIZE", 0)
+                result = blocks.encode(x, "nvfp4", axis=axis, threads=threads, **options)
+            assert np.array_equal(result.codes, want.codes)
+            assert np.array_equal(result.scales, want.scales)
+
+
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", ["nvfp4", "fp8_e4m3@bf16/16"])
 def test_every_bf16_under_every_scale(name: str) -> None:
