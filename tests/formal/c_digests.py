@@ -2,7 +2,7 @@
 
 A core file is a row of definitions. Those that a function reaches by the names in their texts count, with all of the
 same name, for either size of words; of a file that has one of these, so do its conditions, and whatever has no name
-that is understood.
+that is understood. Types and numbers of the public header do not.
 """
 
 from __future__ import annotations

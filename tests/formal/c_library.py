@@ -64,12 +64,13 @@ class Task(NamedTuple):
     def unit(self) -> OperationUnit:
         """Raises Error."""
         own = c_policy(self.policy)
-        check_width(get_format(self.fmt))
-        if library_format(get_format(self.fmt), own).long:
-            raise Error(f"{self.fmt} has words of 128 bits here, which are not proved")
         policy = own.policy.replace(rounding=self.rounding, tininess=self.tininess)
         name = self.operation.removesuffix(_ARRAYS)
         way, _, other = name.partition("_")
+        for fmt in (self.fmt, *([other] if way in ("from", "to") and other not in INTEGERS else ())):
+            check_width(get_format(fmt))
+            if library_format(get_format(fmt), own).long:
+                raise Error(f"{fmt} has words of 128 bits here, which are not proved")
         if way == "from":
             return OperationUnit.make("convert", other, self.fmt, policy)
         if way == "to":

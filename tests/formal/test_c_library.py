@@ -299,6 +299,7 @@ def test_a_counterexample_has_what_else_counts() -> None:
         (["fp32", "to_i16"], "unknown integer format 'i16'"),
         (["fp32", "add", "--policy", "p3109"], "fp32 has words of 128 bits here, which are not proved"),
         (["e8m0", "from_fp32"], "e8m0 has words of 128 bits here"),
+        (["bf16", "from_e8m0"], "e8m0 has words of 128 bits here"),
         (["fp16", "add_n", "--rounding", "rup", "--jobs", "1"], "add_n: loops over arrays are of rne"),
         (["fp128", "add"], "only results of up to 64 bits are proved"),
     ],
