@@ -87,7 +87,8 @@ def library_files(
     sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
     sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
     sources |= {f"{x.name}_r.c": texts.reentrant_source(x) for x in own}
-    test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}
+    arrays = [x.name.removeprefix(prefix).removesuffix("_n") for of in texts.arrays.values() for x in of]
+    test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name, arrays).text()}
     if units:
         headers |= units.headers()
         inside |= units.inside()

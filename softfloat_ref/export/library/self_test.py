@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.export.library.constants import INTEGERS, LibraryFormat
@@ -12,6 +12,7 @@ from softfloat_ref.export.library.policies import ROUNDING_MODES, LibraryPolicy
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import Signature, evaluator, signature
 from softfloat_ref.oracle.policies import Tininess
+from softfloat_ref.oracle.rounding import Rounding
 
 OPERATIONS: Final = {
     "add": "add",
@@ -62,6 +63,22 @@ static void set(uint_fast8_t mode, uint_fast8_t tininess)
         z = call;                                                   \\
         compare(name, high, code, {p}softfloat_exceptionFlags, want_high, want, want_flags); \\
     }} while (0)
+/* The same of arrays of these operands, where a compiler may use vectors: the last of many results. */
+enum {{ COUNT = 45 }};
+#define LOOP(mode, tininess, T, high, code, name, call, want_high, want, want_flags) \\
+    do {{                                                                             \\
+        T z, zs[COUNT];                                                              \\
+        uint8_t flags[COUNT];                                                        \\
+        for (int i = 0; i < COUNT; i++) {{                                            \\
+            as[i] = a;                                                               \\
+            bs[i] = b;                                                               \\
+            cs[i] = c;                                                               \\
+        }}                                                                            \\
+        set(mode, tininess);                                                         \\
+        call;                                                                        \\
+        z = zs[COUNT - 1];                                                           \\
+        compare(name, high, code, flags[COUNT - 1], want_high, want, want_flags);    \\
+    }} while (0)
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define HIGH 0
 #else
@@ -72,10 +89,13 @@ static void set(uint_fast8_t mode, uint_fast8_t tininess)
 
 
 class SelfTest:
-    """The cases of a library's functions."""
+    """The cases of a library's functions. arrays: those that have a form for arrays, without the prefix."""
 
-    def __init__(self, formats: Sequence[LibraryFormat], policy: LibraryPolicy, prefix: str, header: str) -> None:
+    def __init__(
+        self, formats: Sequence[LibraryFormat], policy: LibraryPolicy, prefix: str, header: str, arrays: Iterable[str]
+    ) -> None:
         self.formats, self.policy, self.prefix, self.header = formats, policy, prefix, header
+        self.arrays = set(arrays)
         self.rng = random.Random(1)
 
     def text(self) -> str:
@@ -89,7 +109,8 @@ class SelfTest:
         )
 
     def _operands(self, own: LibraryFormat) -> Iterator[str]:
-        yield f"    {self.prefix}{own.type} a, b, c;"
+        kind = f"{self.prefix}{own.type}"
+        yield f"    {kind} a = {{0}}, b = a, c = a, as[COUNT], bs[COUNT], cs[COUNT];"
 
     def _cases(self, own: LibraryFormat) -> Iterator[str]:
         for function, op in OPERATIONS.items():
@@ -126,10 +147,13 @@ class SelfTest:
             if own is not None:
                 for x, value in zip("abc", codes, strict=False):
                     yield _assigned(x, value, own)
-            yield (
-                f'CASE({number}, {int(when == Tininess.AFTER)}, {kind}, {high}, {code}, "{self.prefix}{name}", {call}, '
-                f"{_hex(bits >> 64)}, {_hex(bits)}, {flags:#x});"
-            )
+            after = int(when == Tininess.AFTER)
+            result, want = f"{kind}, {high}, {code}", f"{_hex(bits >> 64)}, {_hex(bits)}, {flags:#x}"
+            yield f'CASE({number}, {after}, {result}, "{self.prefix}{name}", {call}, {want});'
+            if mode == Rounding.RNE and name in self.arrays:
+                arrays = ", ".join(f"{x}s" for x in "abc"[: len(codes)])
+                loop = f"{self.prefix}{name}_n"
+                yield f'LOOP({number}, {after}, {result}, "{loop}", {loop}(COUNT, {arrays}, zs, flags), {want});'
 
     def _integer(self, fmt: Format) -> str:
         return f"{'' if fmt.signed else 'u'}int{fmt.width}_t"
