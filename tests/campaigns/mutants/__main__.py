@@ -26,7 +26,7 @@ FIRST = {
     "blocks/scale_rules": ("scales",),
     "blocks/fp32_steps": ("fp32_arithmetic",),
     "blocks/profile": ("definitions_of_profiles",),
-    "blocks": ("given_tensor_scales", "block_quantizers", "scale_errors", "second_scales"),
+    "blocks": ("choices_of_profiles", "given_tensor_scales", "block_quantizers", "scale_errors", "second_scales"),
     "encodings": ("extended_precision", "stored_integer_bits"),
     "rounding_steps": ("operations_in_steps", "dots_in_steps"),
     "steps": ("operations_in_steps", "dots_in_steps"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.fp32_steps import fp32_divided, fp32_multiplied, fp32_product, fp32_quotient
+from softfloat_ref.oracle.blocks.profile import CHOICES
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.blocks.scale_search import block_error, expanded, value_back
@@ -63,7 +65,7 @@ def _blocks(count: int) -> Iterator[tuple[int, ...]]:
         )
 
 
-def _quantized(block: tuple[int, ...], fmt: BlockFormat, name: str, policy: Policy | None, tensor: Value) -> object:
+def _quantized(block: tuple[int, ...], fmt: BlockFormat, name: Any, policy: Policy | None, tensor: Value) -> object:
     """A block's scale, elements and flags, and the values back."""
     words = (5, 0, 7, 2) if policy is not None and policy.random_count else None
     values = [decoder(FP32)(code) for code in block]
@@ -88,6 +90,19 @@ def block_quantizers() -> Sample:
                 amax = max(map(exact.magnitude, numbers), key=exact.Value.as_fraction, default=None)
                 code = tensor_scale_of(amax if amax and amax.significand else None, fmt, profile)
                 yield code, _quantized(block, fmt, name, policy, decoder(FP32)(code))
+
+
+@sample
+def choices_of_profiles() -> Sample:
+    """Each choice of a profile alone, with which no named one may be, in two formats; blocks with NaN and Inf alone."""
+    alone = (0x7F800000, 0x7F800000, 0xFF800000, 0), (0x7FC00000, 0x7FC00000, 0xFFC00001, 0x7FC00000)
+    for name in ("fp4_e2m1@e8m0/4", "fp4_e2m1@ue4m3/4", "int8@e8m0/4"):
+        fmt = get_block_format(name)
+        for field, choices in CHOICES.items():
+            for choice in choices:
+                profile = said(get_profile("ocp").replace, **{field: choice})
+                for block in (*BLOCKS[:7], *alone):
+                    yield field, choice, _quantized(block, fmt, profile, None, exact.finite(0, 3, -2))
 
 
 @sample
