@@ -57,7 +57,7 @@ def with_pauses(question: Question, outcome: Later | None, limit_s: float) -> La
     designs = [question.design(part) for part in range(len(question.unit.parts))]
     moving = _moving_registers(designs[0], limit_s)
     is_alone = question.source is None  # else the next operation's random bits must be the same, too
-    if not moving or (is_alone and all(_gives_the_same(design, limit_s) for design in designs)):
+    if not moving or (is_alone and all(_result_is_unchanged(design, limit_s) for design in designs)):
         message = f"{enable.port} may be off in any cycle{' after the reset' if question.rtl.ports.reset else ''}"
         return replace(outcome or Later("proved"), pauses=message)
     shown = ", ".join(name.removeprefix("dut.") for name in moving[:_SHOWN_REGISTERS])
@@ -70,9 +70,9 @@ def with_pauses(question: Question, outcome: Later | None, limit_s: float) -> La
 # -- registers ---------------------------------------------------------------------------------------------------------
 
 
-class _Steps:
-    """A circuit's outputs and next contents in a cycle after the reset, with the clock enable or without it; registers
-    that never change after the reset have their contents."""
+class _CycleTerms:
+    """What a circuit does in one cycle after the reset, with the clock enable or without it, as terms of the contents
+    of its registers. fixed: what those hold that never change after the reset."""
 
     def __init__(self, design: BoundDesign) -> None:
         self.design, self.machine, self.ports = design, design.machine, design.ports
@@ -80,14 +80,15 @@ class _Steps:
         self.fixed = {self.machine.registers[name]: t for name, t in fixed.items()}
 
     def cycle(self, name: str, enabled: bool) -> tuple[Nets, Nets]:
-        """The outputs, and the next contents of registers, as terms of their contents. name: the end of variables'."""
+        """The outputs, and the next contents, by name. name: the end of the names of the inputs' variables, so that
+        those of several cycles differ; enabled: whether the clock enable is on."""
         signals = paused_signals(self.ports, self.design.driven, name)
         signals |= {"enable": const(enabled, 1)}
-        by = dict(self.fixed)
-        for own, v in self.machine.inputs.items():
-            by[v] = signals[own] if own in signals else var(f"{own}{name}", v.width)
+        values = dict(self.fixed)
+        for port, v in self.machine.inputs.items():
+            values[v] = signals[port] if port in signals else var(f"{port}{name}", v.width)
         outputs, nexts = self.machine.outputs, self.machine.nexts
-        terms = substitute([*outputs.values(), *nexts.values()], by)
+        terms = substitute([*outputs.values(), *nexts.values()], values)
         return (
             dict(zip(outputs, terms, strict=False)),
             dict(zip(nexts, terms[len(outputs) :], strict=True)),
@@ -96,12 +97,12 @@ class _Steps:
 
 def _moving_registers(design: BoundDesign, limit_s: float) -> list[str]:
     """The registers that matter and may change in a cycle without the clock enable."""
-    steps = _Steps(design)
+    steps = _CycleTerms(design)
     outputs, nexts = steps.cycle(" enabled", enabled=True)
     _, paused = steps.cycle(" paused", enabled=False)
     names = {v: name for name, v in design.machine.registers.items()}
     left, matter = list(outputs.values()), dict[str, None]()
-    while left:
+    while left:  # from the outputs back through the next contents, with the enable
         used = [names[v] for v in variables(left) if v in names]
         new = [name for name in used if name not in matter]
         matter |= dict.fromkeys(new)
@@ -110,20 +111,20 @@ def _moving_registers(design: BoundDesign, limit_s: float) -> list[str]:
     return [name for name, bit in moved.items() if bit is not FALSE and solve([bit], limit_s).result != "unsat"]
 
 
-def _gives_the_same(design: BoundDesign, limit_s: float) -> bool:
+def _result_is_unchanged(design: BoundDesign, limit_s: float) -> bool:
     """Whether the result of an operation of a fixed latency, from any contents of the registers, is the same with
     cycles without the clock enable; of a circuit that is not told when there is an operation."""
     ports, latency = design.ports, design.ports.latency
     if latency is None or design.observed.start not in (ANY, CHANGING) or ports.handshake.signals:
         return False
-    steps = _Steps(design)
+    steps = _CycleTerms(design)
     care = const(reduce(or_bits, (part.care[0] for part in design.driven.bound.parts)), design.observed.got.width)
     outputs, _ = steps.cycle(f" in {latency}", enabled=True)
     _, paused = steps.cycle(" paused", enabled=False)
     registers = design.machine.registers
     without = {registers[name]: t for name, t in paused.items()}
     result = make("and", care.width, outputs["got"], care)
-    for cycle in range(latency, 0, -1):
+    for cycle in range(latency, 0, -1):  # from the last cycle back; result: as terms of the contents before it
         differs = not_(eq(result, substitute([result], without)[0]))
         if differs is not FALSE and solve([differs], limit_s).result != "unsat":
             return False

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from core.samples import Sample, said, sample
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.dequantize import dequantize_to_fp32
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.fp32_steps import fp32_divided, fp32_multiplied, fp32_product, fp32_quotient
+from softfloat_ref.oracle.blocks.profile import CHOICES
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.blocks.scale_search import block_error, expanded, value_back
@@ -41,6 +45,7 @@ BLOCKS = (
     (0x40800000, 0x40400000, 0x40000000, 0xBFC00000),
     (0x40C00000, 0x40400000, 0x40000000, 0xBFC00000),
 )
+ARITHMETIC = ("exact", "fp32-reciprocal", "fp32-division", "fp32-inverse", "fp32-amax")
 ELEMENTS = (7, 3, 13, 1)
 EXACT = (0x40C00000, 0x3FC00000, 0xC0400000, 0x3F000000)  # their values under a scale of 1
 SEARCHES = [name for name, profile in PROFILES.items() if profile.scale_search != "none"]
@@ -60,7 +65,7 @@ def _blocks(count: int) -> Iterator[tuple[int, ...]]:
         )
 
 
-def _quantized(block: tuple[int, ...], fmt: BlockFormat, name: str, policy: Policy | None, tensor: Value) -> object:
+def _quantized(block: tuple[int, ...], fmt: BlockFormat, name: Any, policy: Policy | None, tensor: Value) -> object:
     """A block's scale, elements and flags, and the values back."""
     words = (5, 0, 7, 2) if policy is not None and policy.random_count else None
     values = [decoder(FP32)(code) for code in block]
@@ -88,6 +93,19 @@ def block_quantizers() -> Sample:
 
 
 @sample
+def choices_of_profiles() -> Sample:
+    """Each choice of a profile alone, with which no named one may be, in two formats; blocks with NaN and Inf alone."""
+    alone = (0x7F800000, 0x7F800000, 0xFF800000, 0), (0x7FC00000, 0x7FC00000, 0xFFC00001, 0x7FC00000)
+    for name in ("fp4_e2m1@e8m0/4", "fp4_e2m1@ue4m3/4", "int8@e8m0/4"):
+        fmt = get_block_format(name)
+        for field, choices in CHOICES.items():
+            for choice in choices:
+                profile = said(get_profile("ocp").replace, **{field: choice})
+                for block in (*BLOCKS[:7], *alone):
+                    yield field, choice, _quantized(block, fmt, profile, None, exact.finite(0, 3, -2))
+
+
+@sample
 def fp32_arithmetic() -> Sample:
     """Each step of FP32, in its domain."""
     numbers = [
@@ -105,10 +123,27 @@ def fp32_arithmetic() -> Sample:
 
 @sample
 def given_tensor_scales() -> Sample:
-    """Second-level scales as values: floats, which are rounded, and exact numbers, which must fit."""
+    """Second-level scales: as values, floats, which are rounded, and exact numbers, which must fit; and by each
+    arithmetic for the ends of FP32."""
     floats = [1.0, 0.1, -2.0, 1e-40, 1e-50, 1e300, 3.4028236e38, float("inf"), float("nan"), 0.0]
-    for x in (*floats, Fraction(3, 4), Fraction(1, 3), Fraction(1, 1 << 149), Fraction(1, 1 << 150), 1, True, "1"):
+    scalars = np.float32(0.75), np.array(0.1), np.array([1.0]), np.int64(3), 1, "1"
+    for x in (*floats, Fraction(3, 4), Fraction(1, 3), Fraction(1, 1 << 149), Fraction(1, 1 << 150), *scalars):
         yield str(x), said(tensor_scale_code, x), said(tensor_scale_code, x, "it")
+    fmt, nvfp4 = get_block_format("nvfp4"), get_profile("nvfp4")
+    for arithmetic in ARITHMETIC:
+        profile = nvfp4.replace(arithmetic=arithmetic)
+        ends = [decoder(FP32)(code) for code in (1, 3, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0x3F800000, 0x45A80000)]
+        yield arithmetic, [tensor_scale_of(amax, fmt, profile) for amax in (*ends, None)]
+
+
+@sample
+def definitions_of_profiles() -> Sample:
+    """What a profile is compared by, and the lengths that its formats may have."""
+    ocp = get_profile("ocp")
+    for size in (0, 1, 200, 201):
+        changed = said(ocp.replace, formats="*" * size)
+        yield size, changed if isinstance(changed, str) else changed == ocp
+    yield ocp.replace(nan="element") == ocp, said(ocp.replace, flush_below=1 << 20), said(ocp.replace, nan="other")
 
 
 @sample
@@ -117,7 +152,7 @@ def scale_errors() -> Sample:
     fmt = get_block_format("fp4_e2m1@ue4m3/4")
     tensors = [decoder(FP32)(code) for code in (0x3F800000, 0x3EAAAAAB, 0x7F000000, 0x00000003, 0x45000000)]
     for search in SEARCHES:
-        for arithmetic in ("exact", "fp32-reciprocal", "fp32-division", "fp32-inverse", "fp32-amax"):
+        for arithmetic in ARITHMETIC:
             profile = get_profile(search).replace(arithmetic=arithmetic)
             wanted = [*tensors, exact.inf(0), exact.GENERATED, Value(exact.FINITE, 0, 5, -3, 1)]
             yield search, arithmetic, [expanded(x, profile) for x in wanted], encode_scale(fmt, profile, tensors[1])
