@@ -145,3 +145,28 @@ def test_specializations(name: str, tmp_path: Path) -> None:
     assert "0 wrong" in done(["make", "-s", "check"], folder)
     done(["cc", "-Ilib", "x.c", "lib/libsoftfloat.a", "-o", "x"], tmp_path)
     assert tuple(done(["./x"], tmp_path).splitlines()) == FMA_NANS[name]
+
+
+@pytest.mark.full
+def test_the_test_program_sees_wrong_units(tmp_path: Path) -> None:
+    """A wrong constant of a block and of a dot product: of three functions."""
+    texts = library_texts(["fp32", "mxfp4", "nvfp4"], acc="mx-fp32")
+    for name, right, wrong in (
+        ("mxfp4_e2m1.c", ".offset = 2", ".offset = 3"),
+        ("nvfp4.c", ".limit = 3", ".limit = 5"),
+        ("dot_mx_fp32.c", ".mode = {0, 0}", ".mode = {3, 0}"),
+    ):
+        assert right in texts[name]
+        texts[name] = texts[name].replace(right, wrong)
+    write_library(tmp_path / "lib", texts)
+    result = subprocess.run(
+        ["make", "-s", "check", "CFLAGS=-O0"],
+        cwd=tmp_path / "lib",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    wrong_ones = {line.partition(":")[0] for line in result.stdout.splitlines() if ", not " in line}
+    assert {"f32_to_mxfp4_e2m1", "f32_to_nvfp4", "nvfp4_to_f32"} <= wrong_ones
+    assert any(name.startswith(("mxfp4_e2m1_dot_", "f32_dot_")) for name in wrong_ones)

@@ -22,6 +22,7 @@ from softfloat_ref.export.library.policies import LibraryPolicy
 from softfloat_ref.export.library.self_test import SelfTest
 from softfloat_ref.export.library.sources import LibrarySources
 from softfloat_ref.export.library.systemc import systemc_header
+from softfloat_ref.export.library.unit_tests import unit_tests
 from softfloat_ref.export.library.units import LibraryUnits
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -88,11 +89,13 @@ def library_files(
     sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
     sources |= {f"{x.name}_r.c": texts.reentrant_source(x) for x in own}
     arrays = [x.name.removeprefix(prefix).removesuffix("_n") for of in texts.arrays.values() for x in of]
-    test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name, arrays).text()}
+    included, cases = texts.header_name, {}
     if units:
         headers |= units.headers()
         inside |= units.inside()
         sources |= units.sources()
+        included, cases = units.header_name, unit_tests(blocks, dots, own, prefix)
+    test = {f"test_{name}.c": SelfTest(own, policy, prefix, included, arrays).text(cases)}
     build = build_files(name, list(sources), [*headers, *inside], list(headers))
     return headers | inside | sources | test | build
 

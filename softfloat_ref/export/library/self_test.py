@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from softfloat_ref.export.library.constants import INTEGERS, LibraryFormat
@@ -98,12 +98,16 @@ class SelfTest:
         self.arrays = set(arrays)
         self.rng = random.Random(1)
 
-    def text(self) -> str:
+    def text(self, units: Mapping[str, Sequence[str]]) -> str:
+        """The program. units: bodies of functions that test units, by their names."""
         lines = [_START.format(header=self.header, p=self.prefix)]
         for own in self.formats:
             lines += [f"static void test_{own.name}(void)", "{", *self._operands(own)]
             lines += [f"    {line}" for line in self._cases(own)] + ["}", ""]
-        lines += ["int main(void)", "{", *(f"    test_{own.name}();" for own in self.formats)]
+        for name, body in units.items():
+            lines += [f"static void {name}(void)", "{", *(f"    {line}" for line in body), "}", ""]
+        names = [*(f"test_{own.name}" for own in self.formats), *units]
+        lines += ["int main(void)", "{", *(f"    {name}();" for name in names)]
         return "\n".join(
             [*lines, '    printf("%d tested, %d wrong\\n", tested, wrong);', "    return wrong != 0;", "}", ""]
         )
