@@ -69,10 +69,11 @@ class OperationSpace(PolicySpace):
             return None
         if unit.out.is_integer or unit.policy.random_count:
             return None
-        changes = (*own.changes, *detected_apart(rounding_name(unit.policy.rounding)))
-        rounding_only = own.unit.policy.replace(rounding=rounding_name(unit.policy.rounding)) == unit.policy
-        if own.unit != unit and not own.changes and rounding_only:  # a step, which may be joined with others
-            own, changes = Faulty(unit), (*with_policy(rounding=rounding_name(own.unit.policy.rounding)), *changes)
+        mode, policy = rounding_name(unit.policy.rounding), own.unit.policy
+        changes = (*own.changes, *detected_apart(mode))
+        if own.unit != unit and not own.changes and policy.replace(rounding=mode) == unit.policy:
+            # A step, which may be joined with others.
+            own, changes = Faulty(unit), (*with_policy(rounding=rounding_name(policy.rounding)), *changes)
         text = f"{h.description}, but detects tininess as expected"
         model = replace(own, changes=changes)
         return h._replace(name=f"{h.name}, tininess apart", description=text, model=model, size=h.size + 1, unit=None)
