@@ -94,14 +94,15 @@ def block_quantizers() -> Sample:
 
 @sample
 def choices_of_profiles() -> Sample:
-    """Each choice of a profile alone, with which no named one may be, in two formats; blocks with NaN and Inf alone."""
-    alone = (0x7F800000, 0x7F800000, 0xFF800000, 0), (0x7FC00000, 0x7FC00000, 0xFFC00001, 0x7FC00000)
+    """Each choice of a profile alone, also those of no named one; blocks of only NaN, only Inf, only subnormals."""
+    infinite, nan = (0x7F800000, 0x7F800000, 0xFF800000, 0), (0x7FC00000, 0x7FC00000, 0xFFC00001, 0x7FC00000)
+    small = (1, 0x80000001, 0x007FFFFF, 0)
     for name in ("fp4_e2m1@e8m0/4", "fp4_e2m1@ue4m3/4", "int8@e8m0/4"):
         fmt = get_block_format(name)
         for field, choices in CHOICES.items():
             for choice in choices:
                 profile = said(get_profile("ocp").replace, **{field: choice})
-                for block in (*BLOCKS[:7], *alone):
+                for block in (*BLOCKS[:7], infinite, nan, small):
                     yield field, choice, _quantized(block, fmt, profile, None, exact.finite(0, 3, -2))
 
 
