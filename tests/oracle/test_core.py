@@ -54,7 +54,7 @@ HASHES: dict[str, str] = {
     "fp32_arithmetic": "9ffeae0f495bed5f",
     "given_tensor_scales": "656c756be631c1ee",
     "definitions_of_profiles": "0cb5084af5f1701a",
-    "choices_of_profiles": "a6bdf2ee331b2f57",
+    "choices_of_profiles": "6bddc982a1a3ea11",
     "scale_errors": "64b3239940108c10",
     "second_scales": "17c0d6f84877cda5",
     "addends": "c9f5fad93138d9d5",

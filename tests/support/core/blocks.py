@@ -95,7 +95,7 @@ def block_quantizers() -> Sample:
 @sample
 def choices_of_profiles() -> Sample:
     """Each choice of a profile alone, also those of no named one; blocks of only NaN, only Inf, only subnormals."""
-    infinite, nan = (0x7F800000, 0x7F800000, 0xFF800000, 0), (0x7FC00000, 0x7FC00000, 0xFFC00001, 0x7FC00000)
+    infinite, nan = (0x7F800000, 0x7F800000, 0xFF800000, 0xFF800000), (0x7FC00000, 0x7FC00000, 0xFFC00001, 0x7FC00000)
     small = (1, 0x80000001, 0x007FFFFF, 0)
     for name in ("fp4_e2m1@e8m0/4", "fp4_e2m1@ue4m3/4", "int8@e8m0/4"):
         fmt = get_block_format(name)
