@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.export.library.blocks import INPUTS, LibraryBlock
 from softfloat_ref.export.library.constants import LibraryFormat
 from softfloat_ref.export.library.dots import DotUnit
@@ -37,7 +38,7 @@ def _array(kind: str, name: str, codes: Sequence[int], in_struct: bool) -> str:
 
 def block_test(block: LibraryBlock, formats: Sequence[LibraryFormat], prefix: str, rng: random.Random) -> Iterator[str]:
     """The statements of a function: a block quantized, and back."""
-    own = next(x for x in formats if x.fmt.name in INPUTS)
+    own = find_first(x for x in formats if x.fmt.name in INPUTS)
     size, policy, p = min(block.size, _MOST), block.policy.policy, prefix
     x = [near_one(own.fmt, rng) for _ in range(size)]
     words = [rng.getrandbits(policy.random_count) for _ in x]
