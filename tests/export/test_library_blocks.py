@@ -79,8 +79,11 @@ def check_quantizer(unit: CompiledBlock, count: int, seed: int = 1, values: str 
 
 def check_dequantizer(unit: CompiledBlock, count: int) -> None:
     own, rng = unit.own, random.Random(2)
+    of_scale = own.block.scale
+    special = [of_scale.max_code, 0, 1] + [of_scale.inf_code] * of_scale.infinity
+    special += [code | of_scale.sign_bit for code in special] if of_scale.signed else []
     for k in range(count):
-        scale = rng.choice((rng.getrandbits(own.block.scale.width), own.block.scale.max_code, 0, 1))
+        scale = rng.choice((rng.getrandbits(of_scale.width), *special))
         codes = [rng.getrandbits(own.block.element.width) for _ in range(own.size)]
         tensor = TENSOR_SCALES[k % 5] if own.has_tensor_scale else None
         factor = decode(0x3F800000 if tensor is None else tensor, "fp32")
@@ -93,6 +96,10 @@ def test_usual_blocks(fmt: str, tmp_path: Path) -> None:
     unit = CompiledBlock(fmt, tmp_path, options=SANITIZED)
     check_quantizer(unit, 120)
     check_dequantizer(unit, 40)
+
+
+def test_infinite_and_negative_scales(tmp_path: Path) -> None:
+    check_dequantizer(CompiledBlock("fp8_e5m2@fp32/4", tmp_path, options=SANITIZED), 200)
 
 
 @pytest.mark.full

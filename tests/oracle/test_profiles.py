@@ -23,7 +23,7 @@ from softfloat_ref.oracle.blocks.profiles import PROFILES, define_profile, get_p
 from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, is_for, quantize_block, resolve
 from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
 from softfloat_ref.oracle.blocks.scales import scale_of
-from softfloat_ref.oracle.codec import decode, to_value
+from softfloat_ref.oracle.codec import decode, encode, to_value
 
 MX = [b for b in BLOCK_FORMATS.values() if b.name.startswith("mx")]
 
@@ -359,3 +359,23 @@ def test_a_scale_without_nan_is_refused_where_it_needs_one() -> None:
     for profile in ("ocp", "ocp,nan=element,inf=element,scale_high=nan", "p3109"):
         with pytest.raises(Error, match="has no NaN"):
             quantize_block([to_value(1.0, 0)], "fp4_e2m1@s0e4m3finite/16", profile)
+
+
+@pytest.mark.parametrize("scale", ["fp32", "fp16", "fp8_e5m2", "ue4m3"])
+def test_values_of_infinities_zeros_and_signs_are_products(scale: str) -> None:
+    """Numpy's product in double precision, which has all bits of these."""
+    fmt = get_block_format(f"fp8_e5m2@{scale}/4")
+    element, of_scale = fmt.element, fmt.scale
+    scales = [0, 1, of_scale.max_code, encode(1, of_scale).bits, of_scale.canonical_nan]
+    scales += [of_scale.inf_code] if of_scale.infinity else []
+    scales += [code | of_scale.sign_bit for code in scales] if of_scale.signed else []
+    codes = [0x00, 0x80, 0x01, 0x3C, 0xBC, 0x7B, 0x7C, 0xFC, 0x7F]
+    for s, code in itertools.product(scales, codes):
+        with np.errstate(all="ignore"):
+            product = np.float32(np.float64(float(decode(s, of_scale))) * np.float64(float(decode(code, element))))
+        value = dequantize_to_fp32(s, [code], fmt)[0]
+        assert (value & 0x7FFFFFFF > 0x7F800000) == np.isnan(product), (hex(s), hex(code))
+        assert np.isnan(product) or value == int(product.view(np.uint32)), (hex(s), hex(code))
+        words = np.dtype(f"u{max(of_scale.width // 8, 1)}")
+        array = blocks.BlockArray(np.array([[code]], np.uint8), np.array([[s]], words), fmt, 1)
+        assert int(array.decode().view(np.uint32)[0, 0]) == value, (hex(s), hex(code))

@@ -36,12 +36,12 @@ def _factor(scale: Value, tensor_scale: Value) -> Value:
 
 @step("product", "value")
 def scaled(x: Value, factor: Value) -> Value:
-    """An element times its scale."""
-    if factor.kind == FINITE:
+    """An element times its scale: NaN for an infinity times zero, as in IEEE 754."""
+    if factor.kind == FINITE and x.kind in (FINITE, NAN):
         return exact.multiply(factor, x) if x.kind == FINITE else x
-    if factor.kind == NAN or x.kind == NAN or x.is_zero:
+    if factor.kind == NAN or x.kind == NAN or x.is_zero or factor.is_zero:
         return Value(NAN, 0)
-    return exact.inf(x.sign)
+    return exact.inf(x.sign ^ factor.sign)
 
 
 @cache

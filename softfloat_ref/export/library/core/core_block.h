@@ -358,8 +358,10 @@ CORE_INLINE core_exact core_block_factor(uint32_t scale, const core_block_values
 CORE_INLINE uint32_t core_block_value(uint32_t a, core_exact factor, uint32_t code, uint32_t negative, const core_block_values *b)
 {
     const uint32_t m = core_magnitude_32(a, b->element), sign = core_sign_32(a, b->element) << 31;
-    if (core_is_nan_32(a, b->element) || code > 0x7f800000 || (code == 0x7f800000 && m == 0)) return (uint32_t)core_f32.nan;
-    if (code == 0x7f800000 || core_is_inf_32(a, b->element)) return sign | 0x7f800000;
+    const int infinite = core_is_inf_32(a, b->element) != 0;
+    if (core_is_nan_32(a, b->element) || code > 0x7f800000) return (uint32_t)core_f32.nan;
+    if ((code == 0x7f800000 && m == 0) || (infinite && code == 0)) return (uint32_t)core_f32.nan;
+    if (code == 0x7f800000 || infinite) return (sign ^ negative << 31) | 0x7f800000;
     const core_exact x = core_times(core_exactly(a, b->element), factor);
     return (uint32_t)core_exact_pack(sign >> 31 ^ negative, x, b->to, core_nearest).code;
 }
