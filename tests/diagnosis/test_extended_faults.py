@@ -55,8 +55,12 @@ def test_policies(op: str, base: str, fields: dict[str, object], named: str) -> 
     assert any(named in name for name in names(d)), names(d)
 
 
+# An exponent of more bits wraps in no product: it has one bit more at most.
+ROWS = [row for row in range_defects._ROWS if not row.name.startswith("exponent of ")]
+
+
 @pytest.mark.full(keep=1)
-@pytest.mark.parametrize("row", range_defects._ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_ends_of_the_range(row: range_defects._Row) -> None:
     """The defects that are only tried where codes at the ends are wrong, which are counted without the integer bit."""
     vectors = VectorSet.make("mul", "extf80", 2500, policy="x87")
