@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from softfloat_ref.base import disk_cache
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.simulators import find
 
@@ -103,19 +105,22 @@ def _through_dpi(source: Path) -> Iterator[Row]:
         f'#!/bin/sh\ncd "{Path(__file__).parents[2]}" && exec "{sys.executable}" -m softfloat_ref "$@"\n'
     )
     program.chmod(0o755)
-    os.environ["SOFTFLOAT_REF"] = str(program)
+    own = {**os.environ, "SOFTFLOAT_REF": str(program), disk_cache.VARIABLE: str(source.with_name("cache"))}
     call = "result = sf_predict3(fma, 128'(state[15:0]), 128'(state[31:16]), 128'(state[47:32]), flags)"
-    rate = _simulated(package, [package, c_file], _PREDICTED, call)
+    rate = _simulated(package, [package, c_file], _PREDICTED, call, own)
     yield Row("fp16 fma with flags, sf_predict3, DPI", rate, "predictions/s")
 
 
-def _simulated(place: Path, sources: list[Path], declared: str, call: str) -> float:
+def _simulated(
+    place: Path, sources: list[Path], declared: str, call: str, environment: Mapping[str, str] | None = None
+) -> float:
     module = place.with_name("rate.sv")
     module.write_text(_MODULE.format(declared=declared, call=call, calls=CALLS))
     options = ["-O3", "-Wno-WIDTHEXPAND", "-CFLAGS", "-O2"]
     build = find("verilator").build([*sources, module], "rate", work_dir=place.with_name("work"), arguments=options)
     build.make()
-    seconds = median_seconds(lambda: subprocess.run(build.command, check=True, stdout=subprocess.DEVNULL), _of_children)
+    run = partial(subprocess.run, build.command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    seconds = median_seconds(run, _of_children)
     return CALLS / seconds
 
 
