@@ -355,8 +355,8 @@ int sf_dpi_open(const char *op, const char *fmt, const char *out, const char *op
     const char *width, *why;
     int length, handle, number, end = 0;
 
-    length = snprintf(line, sizeof line, "open %s%s%s%s%s %s", op, *fmt ? " --fmt " : "", fmt, *out ? " --out " : "", out,
-                      options);
+    length = snprintf(line, sizeof line, "open %s%s%s%s%s%s%s", op, *fmt ? " --fmt " : "", fmt, *out ? " --out " : "", out,
+                      *options ? " " : "", options);
     if (length < 0 || length + 1 >= MAX_LINE) return fail("sf_open: the request is too long", "");
     if (strpbrk(line, "\n\r")) return fail("sf_open: a name contains a line break", "");
     handle = find_context(line);
