@@ -217,7 +217,7 @@ def _asked(node: ast.AST) -> set[str]:
     return found if len(found) > 1 else set()
 
 
-@pytest.mark.full(keep=349)
+@pytest.mark.full
 def test_operations_are_known_by_their_rows() -> None:
     """What an operation is stands on its row: no other module asks for one by name, or lists some."""
     for name, node in nodes(x for x in INSIDE if not x.startswith(("oracle.operations", *NAMED, *TERMS))):

@@ -97,6 +97,7 @@ def test_random_bits_are_by_position(fmt: str, source: str, mode: str, both) -> 
         assert both(values(shape), "--fmt", fmt, "--round", mode, "--sr-bits", "7", "--random-source", source)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("dtype", ["f2", ">f4", "f8", ">f8", "i1", "u2", ">i4", "i8", "?"])
 @pytest.mark.parametrize("fmt", ["fp8_e5m2", "mxfp8", "nvfp4"])
 def test_every_type_of_array(dtype: str, fmt: str, both) -> None:  # type: ignore[no-untyped-def]

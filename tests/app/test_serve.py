@@ -53,6 +53,7 @@ def client() -> Iterator[Client]:
     assert one.end() == 0
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 def test_where_a_compiled_function_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOFTFLOAT_REF_CACHE", str(tmp_path))

@@ -93,7 +93,7 @@ def test_codes_and_values(name: str) -> None:
         np.testing.assert_array_equal(values.view(f"u{size}"), arrays.decode(got, fmt).view(f"u{size}"))
 
 
-@pytest.mark.full(keep=9)
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_flags(name: str) -> None:
     fmt = get_format(name)
@@ -231,6 +231,7 @@ def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.undo()
 
 
+@pytest.mark.full
 def test_random_words_by_position() -> None:
     """A source gives each element its own word, whatever the chunks and threads."""
     x = np.random.default_rng(3).standard_normal(200_001).astype(np.float32)

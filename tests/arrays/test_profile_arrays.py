@@ -114,7 +114,7 @@ def test_axes_and_tails(name: str, tail: str) -> None:
             blocks.encode(x, name, axis=1, profile="ocp,tail=refuse")
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     "name", ["fp8_e4m3@fp32/axis", "int8@fp32/tensor", "fp4_e2m1@bf16/7", "bf16@fp64/16", "fp16@fp16/4"]
 )

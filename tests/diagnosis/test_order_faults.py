@@ -205,7 +205,7 @@ LATCHES = {
 }
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("latch", LATCHES)
 def test_latches_in_all_forms(latch: str) -> None:
     """Chosen as the ways in which a process may leave flags unassigned: on a branch, by an enable, by no default."""

@@ -70,6 +70,7 @@ def test_nothing_is_said_that_explains_less_than_the_right_device(wrong: int) ->
     assert all(f.explained > d.examined - d.wrong for f in d.findings)
 
 
+@pytest.mark.full
 def test_what_wrong_elements_have_in_common() -> None:
     lane = diagnosis(BLOCKS, _on_lane(3))
     assert lane.codes == "only element 3 is wrong"

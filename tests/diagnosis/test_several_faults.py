@@ -142,6 +142,7 @@ def test_no_second_fault_without_evidence() -> None:
     assert d.best[0].hypothesis.name == "carry lost"
 
 
+@pytest.mark.full
 def test_one_fault_stays_one() -> None:
     for vectors, name in ((FMA, "sticky dropped"), (BLOCKS, "lanes reversed"), (DOTS, "lane 2 left out")):
         assert diagnosis(vectors, defect(vectors, name)).several is None

@@ -125,7 +125,7 @@ def test_comparison_and_diagnosis_count_the_same(
 FLUSHING = OperationUnit.make("rsqrt", "bf16", policy=get_policy({"flush_inputs": True}))
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("how", [{"limit": Fraction(3, 2)}, {"kappa": Allowance(1)}])
 def test_an_error_that_is_allowed_is_no_mismatch_of_the_diagnosis(how: ComparisonOptions) -> None:
     """An approximate reciprocal root, often one too low, that flushes subnormal operands: only that is a fault."""

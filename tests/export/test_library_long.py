@@ -95,7 +95,7 @@ def test_all_of_p3109_of_4_bits(tmp_path: Path) -> None:
         formats.check_conversions(own, 30)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("formats", "policy"),
     [

@@ -48,6 +48,7 @@ class MixedLibrary:
                     assert (code, raised) == answer(case, 0), (function, mode, tininess, [f"{x:x}" for x in case])
 
 
+@pytest.mark.full
 def test_fp4_in_fp16(tmp_path: Path) -> None:
     MixedLibrary(("fp4_e2m1", "fp16"), tmp_path, {}, *SANITIZED).check("fp4_e2m1", "fp16", 60, exhaustive=True)
 

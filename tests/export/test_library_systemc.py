@@ -124,7 +124,7 @@ def built(program: str, folder: Path, *options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("standard", ["c++11", "c++20"])
 def test_values_in_signals_and_traces(standard: str, tmp_path: Path) -> None:
     assert built(STAND_IN + PROGRAM + MAIN, tmp_path, f"-std={standard}") == ""

@@ -41,6 +41,7 @@ def test_answers_and_what_is_kept(cache: Path) -> None:
     assert {*cache.glob("*.so")} == {library, other}
 
 
+@pytest.mark.full
 def test_a_damaged_library_is_made_again() -> None:
     unit = make_unit("add", "fp8_e4m3")
     library = unit_library(unit)

@@ -419,6 +419,7 @@ def test_the_message_names_both_lines(tmp_path: Path) -> None:
     assert str(e.value) == f"{tmp_path}/t.sv:13: n has another driver, at {tmp_path}/t.sv:11; drive each bit once"
 
 
+@pytest.mark.full
 def test_many_designs_one_after_the_other(tmp_path: Path) -> None:
     """Objects of slang that outlive their design end the process."""
     texts = [text for _, texts in REFUSED.values() for text in texts] + ACCEPTED

@@ -52,7 +52,7 @@ def built(vectors: VectorSet, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return simulator, work, folder
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("number", NAMES)
 def test_every_bug_is_named(number: int, built: tuple[Simulator, Path, Path], vectors: VectorSet) -> None:
     simulator, work, folder = built

@@ -131,7 +131,7 @@ def test_a_missing_ready_is_named(xors: Path, tmp_path: Path) -> None:
     assert message == "100 cycles without in_ready of b: 0 of 400 vectors compared; drain_timeout = N waits longer"
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_one_ready_for_several_valids_takes_them_together(simulator: str, xors: Path, tmp_path: Path) -> None:
     """The ready of a unit that joins its operands: it is set only where all valids are."""
     ports, source = signed(tmp_path, PAIR_PORTS.replace('{ a = "state[1]", b = "state[0]" }', '"state[1]"'))
@@ -381,6 +381,7 @@ nx = "inexact"
 FOUR = '["invalid", "divide_by_zero", "overflow", "underflow"]'
 
 
+@pytest.mark.full
 def test_a_log_has_only_the_flags_that_the_device_has(folders: dict[str, Path], tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "partly.sv").write_text(PARTLY)
     log = tmp_path / "results.txt"
@@ -409,6 +410,7 @@ def test_a_log_has_only_the_flags_that_the_device_has(folders: dict[str, Path], 
     assert len(list(executed_cases(vectors, log))) == 300
 
 
+@pytest.mark.full
 def test_a_log_has_no_result_that_the_device_does_not_have(tmp_path: Path) -> None:
     generate(VectorSet.make("quantize", "mxfp4", 40), tmp_path / "v")
     source = tmp_path / "blocks.sv"
