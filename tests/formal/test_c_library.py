@@ -46,6 +46,10 @@ PROVED = [
     Task("fp4_e2m1", "mul_n"),
     Task("fp8_e4m3", "to_fp16_n"),
 ]
+_IN_OTHER_MODES = r"""#define CORE_FUNCTION(BITS, T, U, name, parameters, arguments, call) \
+    static CORE_COLD T name##_in_other_modes parameters \
+    { \
+        CORE_RETURN(BITS, T, U, call, softfloat_roundingMode);"""
 # A constant of each step: file, text, another one, the operation and format in which it matters.
 PLANTED = {
     "tie": ("core_round.h", "sig + (half - 1) + (sig", "sig + half + (sig", Task("fp8_e5m2", "add")),
@@ -76,7 +80,8 @@ PLANTED = {
         Task("fp8_e4m3", "mul"),
     ),
     "rounding of the state": (
-        "core_library.h", "call, softfloat_roundingMode)", "call, CORE_RUP)", Task("fp8_e4m3", "mul", "rdn"),
+        "core_library.h", _IN_OTHER_MODES, _IN_OTHER_MODES.replace("softfloat_roundingMode", "CORE_RUP"),
+        Task("fp8_e4m3", "mul", "rdn"),
     ),
     "flags of an element": (
         "core_library.h", "= (uint8_t)r.flags; \\", "= r.flags != 0; \\", Task("fp4_e2m1", "mul_n"),
