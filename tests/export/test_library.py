@@ -37,14 +37,14 @@ def test_all_pairs_of_4_bits_and_two_words(tmp_path: Path) -> None:
     formats.check_operations(formats.formats[1], 20)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "fp8_e5m2", "fp8_e4m3fnuz", "fp6_e3m2"])
 def test_all_pairs_of_8_bits(fmt: str, tmp_path: Path) -> None:
     formats = Comparison([fmt], {}, tmp_path, "-O2")
     formats.check_operations(formats.formats[0], 3000, exhaustive=True)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=3)
 @pytest.mark.parametrize("policy", list(POLICIES))
 def test_policies(policy: str, tmp_path: Path) -> None:
     """A format for each size of words, one without Inf, one without NaN; no -0 where flushed inputs could be that."""
@@ -81,7 +81,7 @@ def test_every_format(tmp_path: Path) -> None:
         formats.check_conversions(own, 100)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=1)
 @pytest.mark.parametrize(
     ("names", "policy"), [(["fp4_e2m1"], {}), (["s1e2m2", "binary5p2se"], {"like": "arm", "rounding": "rup"})]
 )
@@ -103,7 +103,7 @@ def test_a_wrong_entry_of_a_table_is_seen(tmp_path: Path) -> None:
         formats.check_operations(formats.formats[0], 1, exhaustive=True)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=4)
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [

@@ -102,7 +102,7 @@ def test_infinite_and_negative_scales(tmp_path: Path) -> None:
     check_dequantizer(CompiledBlock("fp8_e5m2@fp32/4", tmp_path, options=SANITIZED), 200)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=16)
 @pytest.mark.parametrize(("fmt", "profile"), [*named(), *CHANGED])
 def test_profiles(fmt: str, profile: str, tmp_path: Path) -> None:
     unit = CompiledBlock(fmt, tmp_path, profile, options=SANITIZED)
@@ -110,7 +110,7 @@ def test_profiles(fmt: str, profile: str, tmp_path: Path) -> None:
     check_dequantizer(unit, 100)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=3)
 @pytest.mark.parametrize(
     ("fmt", "profile", "bits", "fields"),
     [
@@ -130,7 +130,7 @@ def test_stochastic_roundings(fmt: str, profile: str, bits: int, fields: dict[st
     check_quantizer(unit, 300)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("fmt", ["mxfp6_e3m2", "nvfp4"])
 @pytest.mark.parametrize("values", ["fp16", "bf16", "tf32"])
 def test_narrower_values(fmt: str, values: str, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_narrower_values(fmt: str, values: str, tmp_path: Path) -> None:
     check_quantizer(unit, 300, values=values)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=3)
 @pytest.mark.parametrize(
     ("fmt", "name", "right", "wrong"),
     [

@@ -141,7 +141,7 @@ def test_usual_units(acc: str, tmp_path: Path) -> None:
         check(units, unit, 60)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=10)
 @pytest.mark.parametrize("acc", [x for x in ACCUMULATORS if x not in REFUSED])
 def test_named_units(acc: str, tmp_path: Path) -> None:
     accumulator = get_accumulator(acc)
@@ -175,7 +175,7 @@ def test_what_a_library_cannot_have_is_refused(acc: str, names: tuple[str, ...],
         texts(acc, *names)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=2)
 @pytest.mark.parametrize(
     ("name", "right", "wrong"),
     [

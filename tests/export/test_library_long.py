@@ -43,7 +43,7 @@ def test_all_pairs_without_sign_or_zero(tmp_path: Path) -> None:
         formats.check_conversions(own, 20)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("policy", list(WIDE_POLICIES))
 def test_80_and_128_bits(policy: str, tmp_path: Path) -> None:
     options = SANITIZED if policy in ("x87", "arm") else ("-O1",)
@@ -56,7 +56,7 @@ def test_80_and_128_bits(policy: str, tmp_path: Path) -> None:
             formats.check_operations(own, 10, pointers=True)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=1)
 @pytest.mark.parametrize("precision", [32, 64])
 def test_rounding_precision(precision: int, tmp_path: Path) -> None:
     formats = Comparison(["extf80", "fp32"], {"like": "x87", "rounding_precision": precision}, tmp_path, "-O1")
@@ -77,7 +77,7 @@ def test_signaling_nans_of_80_bits(tmp_path: Path) -> None:
     assert not flags.any()
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("policy", list(ODD_POLICIES))
 def test_odd_formats(policy: str, tmp_path: Path) -> None:
     names = ["dlfloat16", "e8m0", "ue5m3", "fp8_e4m3fnuz", "s0e4m3b20finite", "s1e8m55"]
@@ -87,7 +87,7 @@ def test_odd_formats(policy: str, tmp_path: Path) -> None:
         formats.check_conversions(own, 60)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=0)
 def test_all_of_p3109_of_4_bits(tmp_path: Path) -> None:
     formats = Comparison(P3109_OF_4_BITS, {}, tmp_path, "-O0")
     for own in formats.formats:
@@ -95,7 +95,7 @@ def test_all_of_p3109_of_4_bits(tmp_path: Path) -> None:
         formats.check_conversions(own, 30)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize(
     ("formats", "policy"),
     [
@@ -130,7 +130,7 @@ def test_an_ieee_format_with_the_special_cases_of_p3109(tmp_path: Path) -> None:
         formats.check_conversions(own, 60)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [

@@ -53,7 +53,7 @@ def test_fp4_in_fp16(tmp_path: Path) -> None:
     MixedLibrary(("fp4_e2m1", "fp16"), tmp_path, {}, *SANITIZED).check("fp4_e2m1", "fp16", 60, exhaustive=True)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("policy", list(POLICIES))
 def test_policies(policy: str, tmp_path: Path) -> None:
     """NaNs are passed on with payload and signaling; bf16 has FP32's subnormals, which may be flushed."""

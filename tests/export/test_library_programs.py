@@ -75,7 +75,7 @@ def test_every_name_has_the_prefix(tmp_path: Path) -> None:
     assert not re.search(r"\b(softfloat_|f16_|float16_t|exceptionFlag_t)", tokens)
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=3)
 @pytest.mark.parametrize(
     "line",
     [
@@ -129,7 +129,7 @@ FMA_NANS = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=1)
 @pytest.mark.parametrize("name", list(FMA_NANS))
 def test_specializations(name: str, tmp_path: Path) -> None:
     """Signaling a and c; 0 * Inf with a quiet c; quiet b and c; 0 * Inf with a signaling c."""

@@ -107,7 +107,7 @@ def changed(task: Task, file: str = "", text: str = "", other: str = "") -> dict
 
 
 @needs_clang
-@pytest.mark.full
+@pytest.mark.full(gate=12)
 @pytest.mark.extra("bitwuzla")
 @pytest.mark.parametrize("task", PROVED, ids=str)
 def test_functions_are_proved(task: Task) -> None:
@@ -115,7 +115,7 @@ def test_functions_are_proved(task: Task) -> None:
 
 
 @needs_clang
-@pytest.mark.full
+@pytest.mark.full(gate=5)
 @pytest.mark.extra("bitwuzla")
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_wrong_constant_is_found(name: str) -> None:
