@@ -94,7 +94,7 @@ def needs(name: str) -> list[pytest.MarkDecorator]:
     return [NEEDS_GHDL] if ENDINGS[name].file.endswith("vhd") else []
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=3)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=needs(name)) for name in ENDINGS])
 def test_it_fails_with_the_operands(name: str, tmp_path: Path) -> None:
     ending = ENDINGS[name]

@@ -234,7 +234,7 @@ SETS = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=3)
 @pytest.mark.parametrize("options", SETS.values(), ids=SETS)
 def test_vectors_by_any_number_of_processes(options: tuple[str, ...], tmp_path: Path) -> None:
     contents = []

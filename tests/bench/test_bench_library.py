@@ -9,7 +9,7 @@ import pytest
 from bench import library
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=0)
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_without_softfloat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(library.PEER, raising=False)

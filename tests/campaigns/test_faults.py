@@ -24,7 +24,7 @@ def test_every_fault_is_among_them() -> None:
     assert {n for faults in TOGETHER for n in faults} == set(range(len(FAULTS)))
 
 
-@pytest.mark.full(gate=2)
+@pytest.mark.full(gate=1)
 @pytest.mark.parametrize("faults", [*TOGETHER, *(with_icarus(x) for x in MORE)], ids=str)
 def test_each_of_several_faults_is_named(faults: tuple[int, ...], campaign: Campaign) -> None:
     assert campaign.verdict(faults) == Verdict(dict.fromkeys(faults, LEVELS[0]), [], 0)

@@ -44,7 +44,7 @@ def each_bin_is_hit(coverage: Coverage) -> None:
         assert next(coverage.cases(name), None) is not None, name
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=5)
 @pytest.mark.parametrize(
     ("fmt", "values", "profile", "policy"),
     [

@@ -28,7 +28,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=1)
 @pytest.mark.parametrize(("op", "fmt", "out", "pair"), PAIRS)
 def test_formats_of_an_operation(op: str, fmt: str, out: str | None, pair: str) -> None:
     vectors = VectorSet.make(op, fmt, 200, out=out)

@@ -52,7 +52,7 @@ def test_a_dequantizer_without_values_beyond_fp32() -> None:
     assert text[1] == "  identical for this operation and format: dequantize_overflow = inf"
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=6)
 @pytest.mark.parametrize("overflow", ["inf", "saturate"])
 @pytest.mark.parametrize("defect", ["scale +1", "NaN scale a number", "lanes reversed", "neighbours exchanged"])
 @pytest.mark.parametrize("fmt", FORMATS[:3])

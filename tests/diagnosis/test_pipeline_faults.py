@@ -46,7 +46,7 @@ DEVICES = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("name", DEVICES)
 def test_another_choice_in_a_step_is_named(name: str) -> None:
     result = diagnosis(VECTORS, Faulty(DEVICES[name]))
@@ -54,7 +54,7 @@ def test_another_choice_in_a_step_is_named(name: str) -> None:
     assert name in names(result)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=2)
 @pytest.mark.parametrize(
     "name",
     [

@@ -120,7 +120,7 @@ NO_SUBNORMALS = {"flush_outputs = on", "flush_inputs = on", "zero without sign"}
 NO_NAN = "fp8_e4m3 operands as its finite twin"
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=1)
 @pytest.mark.parametrize(
     ("model", "faults"),
     [

@@ -66,7 +66,7 @@ def test_some_operations(tmp_path: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.full
+@pytest.mark.full(gate=1)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_operation(compiler: str, tmp_path: Path) -> None:
     compare(sets(250), tmp_path, compiler, "-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")

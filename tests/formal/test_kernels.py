@@ -63,6 +63,7 @@ def proof(kernel: Kernel) -> Proof:
     return prove(kernel, "auto", Tactics(LIMIT_S))
 
 
+@pytest.mark.full(gate=4)
 @pytest.mark.parametrize("case", CONVERSIONS, ids=lambda case: "-".join(map(str, case[:4])).replace(" ", "-"))
 def test_conversions_are_proved(case: tuple[str, Kind, str, str, dict[str, Any]]) -> None:
     name, kind, source, fmt, policy = case
@@ -80,6 +81,7 @@ def test_every_loop_of_a_conversion_is_among_them() -> None:
     assert loops == {case[0] for case in CONVERSIONS} | {"half_codes32"}
 
 
+@pytest.mark.full(gate=3)
 @pytest.mark.parametrize(("op", "fmt", "policy"), OPERATIONS)
 def test_operations_are_proved(op: str, fmt: str, policy: dict[str, Any]) -> None:
     kernel = Kernel(OperationUnit.make(op, fmt, policy=policy), "operation")
@@ -205,6 +207,7 @@ def test_a_shift_too_far_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(gate=0)
 def test_a_block_is_proved() -> None:
     assert (
         prove(BlockKernel(QuantizeUnit.make(get_block_format("mxint8"))), "auto", Tactics(LIMIT_S)).verdict == "proved"

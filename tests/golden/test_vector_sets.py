@@ -31,7 +31,7 @@ from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 BLOCK_NAMES = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=2, gate=8)
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_every_operation(op: str, tmp_path: Path) -> None:
     operation = get_operation(op)

@@ -112,6 +112,7 @@ def one_thread() -> Any:
     torch.set_num_threads(before)
 
 
+@pytest.mark.full(gate=8)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_to_mx(name: str, rule: str) -> None:
@@ -188,6 +189,7 @@ def nvfp4_inputs() -> Array:
     return np.concatenate([x, more])
 
 
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("scale", [None, 1.0, 0.3, 2.0**-20, 2.0**-126, 2.0**-128, 2.0**-130, 2.0**-149, 1e30])
 def test_nvfp4_quantize(scale: float | None) -> None:
     """Bit for bit, but for what becomes of a NaN: torchao makes 4 (c) of all elements of a block that holds one, and b

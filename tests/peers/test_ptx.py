@@ -142,7 +142,7 @@ def digest(codes: NDArray[np.uint32], results: NDArray[Any]) -> int:
     return int(mixed(codes.astype(np.uint64) << np.uint64(32) | results.astype(np.uint64)).sum())
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=6)
 @pytest.mark.parametrize("name", [x for x in DIGESTS.files if x in APPROXIMATE])
 def test_every_operand(name: str) -> None:
     """All 2^32, a binade of one sign at a time; else some, about the numbers from 2^-8 to 2^7 and elsewhere."""
@@ -158,7 +158,7 @@ OTHERS = [x for x in DIGESTS.files if x not in APPROXIMATE and not is_approximat
 FEW = ["cvt.rn.bf16.f32", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rzi.s32.f32"]
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=1)
 @pytest.mark.parametrize("name", OTHERS if BLOCKS == 512 else FEW)
 def test_every_operand_of_an_operation(name: str) -> None:
     """All 2^32 operands of a conversion, root or reciprocal; else those from 2 to 2^33."""

@@ -68,7 +68,7 @@ def test_adders(adder: str, fmt: str, tmp_path: Path) -> None:
     assert [query.how for query in proved.cases[0].queries] == [MERGED[adder], ZEROS]
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=5)
 @pytest.mark.parametrize(("adder", "bug"), BUGS)
 def test_bugs(adder: str, bug: str, tmp_path: Path) -> None:
     old, new = BUGS[adder, bug]

@@ -144,6 +144,7 @@ def serial(defect: int = 0) -> Question:
     return Question(unit, read_rtl(unit, parse_ports(table), sources))
 
 
+@pytest.mark.full(gate=0)
 def test_a_multiplication_bit_by_bit() -> None:
     """In cases, each of which takes another number of cycles; that no input is in none of them."""
     question = serial()

@@ -82,7 +82,7 @@ PLANTED = {
 LATE = "reg late; always @(posedge clk) late <= !ce;\n"
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=8)
 @pytest.mark.parametrize("ports", [BARE, TIMED, VARIES], ids=["bare", "timed", "varies"])
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_is_wrong_only_without_the_enable_is_refuted(name: str, ports: Mapping[str, Any], tmp_path: Path) -> None:

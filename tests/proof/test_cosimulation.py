@@ -54,6 +54,7 @@ def opinion(ports: dict[str, Any], netlist: str, simulated: str, folder: Path, s
         return both.look()
 
 
+@pytest.mark.full(gate=5)
 @pytest.mark.parametrize("sim", SIMULATORS)
 @pytest.mark.parametrize(
     ("ports", "head", "netlist", "simulated"),

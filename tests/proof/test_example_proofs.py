@@ -95,11 +95,13 @@ def serial(defect: int) -> Question:
     return Question(unit, read_rtl(unit, parse_ports(table), sources))
 
 
+@pytest.mark.full(gate=4)
 @pytest.mark.parametrize("defect", [n for n in range(1, 13) if n != 8])
 def test_each_bug_of_the_serial_multiplier_is_found(defect: int) -> None:
     assert prove(serial(defect), "auto", Tactics(60)).counterexample is not None
 
 
+@pytest.mark.full(gate=0)
 def test_a_result_that_changes_while_it_waits() -> None:
     """The first operation does not show it: its result is taken at once."""
     right, wrong = (later(serial(defect), 60) for defect in (0, 8))

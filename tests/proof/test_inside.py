@@ -76,6 +76,7 @@ def test_a_module_without_flags_is_proved() -> None:
         assert name == "sum of products" or decided.queries[0].how == INSIDE
 
 
+@pytest.mark.full(gate=4)
 @pytest.mark.parametrize("defect", range(1, 16))
 def test_bugs_are_shown(defect: int) -> None:
     counterexample = prove(question(2, defect), "auto", Tactics(60)).counterexample

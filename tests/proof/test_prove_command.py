@@ -105,6 +105,7 @@ def test_one_question_proves(strategy: str, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.full(gate=2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_refutes(strategy: str, tmp_path: Path) -> None:
     done = run(*small_fma(tmp_path, 14), "--strategy", strategy)

@@ -89,6 +89,7 @@ def part(op: str, fmt: str, more: str = "") -> str:
 RTZ = 'rounding = ["rtz"]'
 
 
+@pytest.mark.full(gate=3)
 @pytest.mark.parametrize(
     ("fault", "parts", "message"),
     [

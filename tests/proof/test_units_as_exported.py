@@ -37,7 +37,7 @@ EXTENDED = ("lt", "--fmt", "extf80", "--policy", "x87")
 DOT = ("integer_dot", "--fmt", "i4", "--out", "i9")
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=2)
 @pytest.mark.parametrize(
     ("exported", "other"),
     [

@@ -477,7 +477,7 @@ def test_the_serial_multiplier_passes(simulator: str, products: Path, tmp_path: 
     assert bench.run("+seed=3").passed
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=0)
 def test_every_defect_of_the_serial_multiplier_is_found(products: Path, tmp_path: Path) -> None:
     """In one bench, by a plusarg in place of the input; number 8 by the input too, as a user would."""
     text = (SERIAL / "fp16_mul_serial.sv").read_text()

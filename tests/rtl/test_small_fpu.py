@@ -56,7 +56,7 @@ def test_it_passes(simulator: str, folder: Path, tmp_path: Path) -> None:
     assert bench.run("+seed=2").passed
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_found(fault: int, planted: Bench) -> None:
     """Several at once: tests/campaigns/test_faults.py."""

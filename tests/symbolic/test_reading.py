@@ -84,7 +84,7 @@ REAL = [op.name for op in OPERATIONS.values() if op.curve and op.formula is None
 LONG = {"dot4", "clamp", "rsqrtps_zen4", "vrcp14", "vrsqrt14"}  # read in seconds: of one narrow format
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=15)
 @pytest.mark.parametrize("op", [name for name in OPERATIONS if name not in REAL])
 def test_every_operation_of_integers_is_read(op: str) -> None:
     read = 0
@@ -183,7 +183,7 @@ def value(rnd: random.Random, fmt: Format | None, width: int) -> int:
     return rnd.getrandbits(1) << (width - 1) | near << fmt.mantissa_bits | rnd.getrandbits(fmt.mantissa_bits)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full(keep=1, gate=3)
 @pytest.mark.parametrize(
     ("name", "keywords"),
     [

@@ -60,7 +60,7 @@ def same(unit: VectorUnit, rows: np.ndarray) -> None:
     np.testing.assert_array_equal(np.hstack([rows, got]), np.array(lines, np.uint64))
 
 
-@pytest.mark.full
+@pytest.mark.full(gate=12)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda x: "-".join(map(str, x[:3])))
 def test_every_lane_is_the_oracles(setting: tuple[str, Any, str, dict[str, Any]], rounding: str) -> None:
