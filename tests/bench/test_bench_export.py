@@ -8,7 +8,6 @@ import pytest
 
 from bench import export
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl import simulators
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -16,7 +15,7 @@ def test_the_compiled_function_is_measured(capsys: pytest.CaptureFixture[str], m
     def none(name: str) -> None:
         raise Error(f"{name} is not installed: pip install {name}")
 
-    monkeypatch.setattr(simulators, "find", none)
+    monkeypatch.setattr(export, "find", none)
     monkeypatch.setattr(export, "ARRAY", 1 << 10)
     export.run()
     lines = capsys.readouterr().out.splitlines()
