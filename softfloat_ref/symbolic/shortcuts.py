@@ -27,12 +27,8 @@ def far_sum(a: Value, b: Value, zero_sign: int, first: bool, more: int) -> Value
     first: whether a is the one that may be larger. more: bits below the larger number's; the smaller is less than the
     last of these, if neither is zero.
     """
-    if a.significand == 0 and b.significand == 0:
-        return Value(FINITE, a.sign if a.sign == b.sign else zero_sign)
-    if a.significand == 0:
-        return b
-    if b.significand == 0:
-        return a
+    if a.significand == 0 or b.significand == 0:
+        return _with_zero(a, b, zero_sign)
     large = a if first else b
     away = 0 if a.sign == b.sign else 1
     return Value(FINITE, large.sign, (large.significand << more) - away, large.exponent - more, 1)
@@ -57,19 +53,12 @@ def near_sum(a: Value, b: Value, zero_sign: int) -> Value:
 def aligned_sum(a: Value, b: Value, zero_sign: int, more: int) -> Value:
     """The same, of numbers of one format: with `more` bits below the last one of the larger exponent, the lowest of
     which is set if a bit below it is. more: at least 3, and all that rounding looks at."""
-    if a.significand == 0 and b.significand == 0:
-        return Value(FINITE, a.sign if a.sign == b.sign else zero_sign)
-    if a.significand == 0:
-        return b
-    if b.significand == 0:
-        return a
+    if a.significand == 0 or b.significand == 0:
+        return _with_zero(a, b, zero_sign)
     exponent = a.exponent if a.exponent > b.exponent else b.exponent
     x = _right_with_sticky_bit(a.significand << more, exponent - a.exponent)
     y = _right_with_sticky_bit(b.significand << more, exponent - b.exponent)
-    total = (-x if a.sign else x) + (-y if b.sign else y)
-    if total == 0:
-        return Value(FINITE, zero_sign)
-    return Value(FINITE, int(total < 0), abs(total), exponent - more)
+    return _signed_sum(-x if a.sign else x, -y if b.sign else y, exponent - more, zero_sign)
 
 
 def _right_with_sticky_bit(significand: int, places: int) -> int:
@@ -80,17 +69,25 @@ def _right_with_sticky_bit(significand: int, places: int) -> int:
 
 def fixed_point_sum(a: Value, b: Value, zero_sign: int, unit: int) -> Value:
     """The same, of multiples of 2^unit, which both numbers are."""
+    if a.significand == 0 or b.significand == 0:
+        return _with_zero(a, b, zero_sign)
+    x, y = a.significand << a.exponent - unit, b.significand << b.exponent - unit
+    return _signed_sum(-x if a.sign else x, -y if b.sign else y, unit, zero_sign)
+
+
+def _with_zero(a: Value, b: Value, zero_sign: int) -> Value:
+    """A sum of which a term is zero."""
     if a.significand == 0 and b.significand == 0:
         return Value(FINITE, a.sign if a.sign == b.sign else zero_sign)
-    if a.significand == 0:
-        return b
-    if b.significand == 0:
-        return a
-    x, y = a.significand << a.exponent - unit, b.significand << b.exponent - unit
-    total = (-x if a.sign else x) + (-y if b.sign else y)
+    return b if a.significand == 0 else a
+
+
+def _signed_sum(x: int, y: int, exponent: int, zero_sign: int) -> Value:
+    """(x + y) * 2^exponent."""
+    total = x + y
     if total == 0:
         return Value(FINITE, zero_sign)
-    return Value(FINITE, int(total < 0), abs(total), unit)
+    return Value(FINITE, int(total < 0), abs(total), exponent)
 
 
 def placed_sum(values: Sequence[Value], unit: int) -> tuple[Value, Sequence[object]]:
