@@ -53,12 +53,12 @@ class Statement(NamedTuple):
         return f"{self.group}: {self.name}"
 
 
-GROUPS: Final = ("rounding", "codes", "shortcuts", "dots", "kernels", "conversions", "operations", "symfpu")
+GROUPS: Final = ("rounding", "codes", "shortcuts", "adders", "dots", "kernels", "conversions", "operations", "symfpu")
 
 
 def all_statements() -> Iterator[Statement]:
     """All of them, group by group."""
-    for part in (_rounding, _codes, _shortcuts, _dots, _kernels, _conversions, _operations, _symfpu):
+    for part in (_rounding, _codes, _shortcuts, _adders, _dots, _kernels, _conversions, _operations, _symfpu):
         yield from part()
 
 
@@ -174,11 +174,14 @@ def _shortcuts() -> Iterator[Statement]:
         unit = make_unit(op, fmt)
         ask = partial(_each, [partial(_far, unit, i) for i in (0, 1)])
         yield Statement("shortcuts", f"{fmt} {op}: where one term is far smaller, a sticky bit says enough", BITS, ask)
-    for fmt in ("fp8_e4m3", "fp8_e5m2"):
+
+
+def _adders() -> Iterator[Statement]:
+    for fmt in ("fp8_e4m3", "fp8_e5m2", "fp16"):
         unit = make_unit("add", fmt)
         for adder in adders(unit):
             ask = partial(_solved, partial(_adds_otherwise, unit, adder))
-            yield Statement("shortcuts", f"{fmt} add: the {adder} sum rounds to the same", BITS, ask)
+            yield Statement("adders", f"{fmt} add: the {adder} sum rounds to the same", BITS, ask)
 
 
 def _misordered(fmt: Format) -> list[Term]:
