@@ -7,6 +7,7 @@ order of reads and assignments, and in races; several drivers and delays have no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache, partial
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -69,10 +70,11 @@ class _Checked:
         manager = design.slang.analysis.AnalysisManager()
         manager.analyze(compilation)
         signals = [*nodes.get("Net", ()), *nodes.get("Variable", ())]
-        self.shared = shared(manager, signals, lambda: _read(design, nodes, listed, functions))
+        read = cache(partial(_read, design, nodes, listed, functions))
+        self.shared = shared(manager, signals, read)
         yield from several_drivers(design, manager, (s for s in signals if s not in self.shared))
         for process in listed:
-            yield from process.problems()
+            yield from process.problems(read)
         yield from never_started(design, manager, listed)
         yield from initial_values(design, nodes.get("Variable", ()))
         yield from _elsewhere(design, nodes, (process.flow for process in listed))

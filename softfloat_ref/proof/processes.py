@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -36,8 +36,9 @@ class Process:
         """Whether it has no edges."""
         return self.kind in ("comb", "star", "list")
 
-    def problems(self) -> Iterator[str]:
-        """Where a simulation differs from the circuit, with the line."""
+    def problems(self, read: Callable[[], set[Any]]) -> Iterator[str]:
+        """Where a simulation differs from the circuit, with the line. read: all variables whose values matter to
+        others, or to a later run of their process."""
         yield from unordered_assignments(self.flow)
         if self.kind == "initial":
             yield from self._early("an initial block reads {}, which it has not assigned; use constants")
@@ -47,7 +48,7 @@ class Process:
                 "assign it first"
             )
             yield from self._late()
-            yield from self._kept()
+            yield from self._kept(read)
 
     def _early(self, text: str) -> Iterator[str]:
         for read in self.flow.reads:
@@ -70,9 +71,10 @@ class Process:
                 yield f"{place}: {name} is read {where}; its changes start no simulation of this; use always_comb"
         self.events = starts
 
-    def _kept(self) -> Iterator[str]:
+    def _kept(self, read: Callable[[], set[Any]]) -> Iterator[str]:
+        """Latches; what nobody reads, such as the counter of a loop in a branch, is none."""
         for symbol, _ in self.flow.latched():
-            if not is_automatic(symbol):
+            if not is_automatic(symbol) and symbol in read():
                 place = self.design.place(self.flow.places[symbol])
                 yield f"{place}: {symbol.name} is a latch: not every branch assigns it; assign it in every case"
 

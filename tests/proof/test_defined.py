@@ -70,7 +70,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "foo g(n[0], a[0]);",
         ],
     ),
-    "latches; registers that signals set, reset or load beside the clock; the clock as data": (
+    "latches whose value is read; registers that signals set, reset or load beside the clock; the clock as data": (
         r"latch",
         [
             "always_latch if (a[0]) q = b;",
@@ -81,6 +81,8 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "always @* (* full_case *) case (a[1:0]) 0: q = b; 1: q = a; endcase",
             "always @* if (clk) q = a;",
             "always_comb begin : blk q = a; if (b[0]) disable blk; r = 3; end",
+            "integer i; always @* begin q = a; if (b[0]) for (i = 0; i < 3; i = i + 1) q[i] = 0; end assign n = i;",
+            "reg [7:0] t; always @* if (b[0]) t = a; always @* q = t;",
         ],
     ),
     "a signal that a process reads without it in the sensitivity list": (
@@ -281,6 +283,8 @@ ACCEPTED = [
         "b[i] ^ c[i]; c[i+1] = a[i] & b[i]; end end"
     ),
     "integer i; always @* begin q = 0; for (i = 0; i < 8; i = i + 1) if (a[i]) q = i; end",
+    "integer i; always @* begin q = a; if (b[0]) for (i = 0; i < 8; i = i + 1) q[i] = ~a[i]; end",
+    "reg [7:0] t; always @* begin q = a; if (b[0]) begin t = a ^ b; q = t + 1; end end",
     (
         "always_ff @(posedge clk) for (int i = 0; i < 8; i++) q[i] <= a[i]; always_ff @(posedge clk) for (int i "
         "= 0; i < 8; i++) r[i] <= b[i];"
