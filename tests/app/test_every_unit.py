@@ -189,6 +189,7 @@ def test_vectors_and_their_verification(asked: Asked, tmp_path: Path) -> None:
         assert answered("vectors", "verify", "-", "--op", op, *rest, *size, stdin=lines.encode()) == ""
 
 
+@pytest.mark.full(keep=12)
 @each_unit
 def test_check(asked: Asked) -> None:
     """`cat` gives the operands back: a check that runs ends with 1, or with 0 where that is right."""

@@ -60,6 +60,7 @@ def test_sources_from_a_list(call: list[str], simulator: str) -> None:
     assert "\nFAIL: 60 mismatches, 60 of 60 vectors compared\n" in done.stdout
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.extra("yaml", "pyslang")
 @pytest.mark.parametrize("project", ["Bender.yml", "unit.core"])
 def test_sources_of_a_project_file(project: str, call: list[str], tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def check_array(x: np.ndarray[Any, Any], q: blocks.BlockArray, words: np.ndarray
     return count
 
 
-@pytest.mark.full(keep=11)
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("name", NAMES)
 def test_arrays_are_the_oracle(name: str, dtype: type) -> None:

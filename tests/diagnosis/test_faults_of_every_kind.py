@@ -25,7 +25,7 @@ MATMUL = of_unit(MatmulUnit(DotUnit.make("fp16", "fp32", "fp32-sequential", 4), 
 LARGER = of_unit(MatmulUnit(DotUnit.make("fp16", "fp32", "fp32-sequential", 4), 2, 3), 24)
 
 
-@pytest.mark.full(keep=8)
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("vectors", "name"),
     [
@@ -44,7 +44,7 @@ def test_a_fault_is_named(vectors: VectorSet, name: str) -> None:
     assert name in names(found)
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("vectors", "first", "second"),
     [

@@ -44,7 +44,7 @@ def is_tiny(x: Value, to: Destination) -> bool:
     return exact.top(x) < to.fmt.emin
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "name", "holds", "where"),
     [
@@ -83,7 +83,7 @@ def always(vectors: VectorSet, first: int, lanes: Sequence[int], code: int) -> M
     return lambda inputs: tuple(code if i in places else x for i, x in enumerate(vectors.unit.answer(inputs)))
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "first", "lanes", "code", "name"),
     [

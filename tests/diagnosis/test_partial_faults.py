@@ -58,6 +58,7 @@ def test_a_fault_of_one_operands_kind_is_said_to_be_of_that_only() -> None:
     assert lines[1].startswith(f"  in all {d.wrong} mismatches, ")
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("wrong", [0x0000, 0x7BFF])
 def test_nothing_is_said_that_explains_less_than_the_right_device(wrong: int) -> None:
     """Only Inf x 0 is wrong: no other operation, no flushing, and no policy comes near."""

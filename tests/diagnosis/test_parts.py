@@ -260,6 +260,7 @@ def test_a_failed_bench_of_blocks_is_shown_lane_by_lane(tmp_path: Path, capsys: 
     assert capsys.readouterr().out == "lines of a bench\n"
 
 
+@pytest.mark.full
 def test_wrong_elements_are_told_in_values() -> None:
     blocks = VectorSet.make("quantize", "fp8_e4m3@e8m0/4", 60)
     d = diagnosis(blocks, lambda inputs: tuple(x ^ (i == 2) for i, x in enumerate(blocks.unit.answer(inputs))))

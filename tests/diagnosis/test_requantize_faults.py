@@ -25,7 +25,7 @@ def ruled(vectors: VectorSet, rule: str) -> Model:
     return lambda inputs: tuple(unit.answer(tuple(inputs)))
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "rule", "name"),
     [
@@ -71,7 +71,7 @@ NO_FAULTS = {  # of these units, whatever the operands
 }
 
 
-@pytest.mark.full(keep=6)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(("vectors", "name"), FAULTS, ids=[f"{v.unit.rule.name}-{n}" for v, n in FAULTS])  # type: ignore[attr-defined]
 def test_a_defect_is_named(vectors: VectorSet, name: str) -> None:
     model, width = defect(vectors, name), vectors.unit.input_width

@@ -50,7 +50,7 @@ def said(found: Diagnosis) -> list[set[str]]:
     return [set(name.split("; ")) for name in names(found)]
 
 
-@pytest.mark.full(keep=3, gate=18)
+@pytest.mark.full(keep=1, gate=18)
 @pytest.mark.parametrize(("op", "fmt", "out", "rounding", "flags"), TURNS)
 def test_both_are_named(op: str, fmt: str, out: str, rounding: str, flags: str) -> None:
     vectors = VectorSet.make(op, fmt, COUNT, out=out)

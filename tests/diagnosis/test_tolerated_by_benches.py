@@ -155,7 +155,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize(("unit", "keys", "outputs", "device", "name"), CASES)
 def test_bench_comparison_and_diagnosis_count_the_same(

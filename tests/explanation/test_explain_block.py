@@ -55,7 +55,7 @@ def test_reasons() -> None:
     assert [e.why for e in elements] == ["exact", "kept", "not representable in the element format"]
 
 
-@pytest.mark.full(keep=9)
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", PROFILES)
 def test_names_the_profile_of_a_device(name: str) -> None:
     """A device that follows a profile is explained by that profile, seen from another."""

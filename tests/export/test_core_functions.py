@@ -60,6 +60,7 @@ def compare(of: list[VectorSet], folder: Path, compiler: str, *options: str) -> 
             assert called(above) == outputs, (vectors.unit.label, inputs)
 
 
+@pytest.mark.full
 @needs_compiler
 def test_some_operations(tmp_path: Path) -> None:
     compare(sets(30)[::6], tmp_path, COMPILERS[0])
@@ -72,6 +73,7 @@ def test_every_operation(compiler: str, tmp_path: Path) -> None:
     compare(sets(250), tmp_path, compiler, "-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("op", "fmt", "more", "name"),
     [

@@ -91,6 +91,7 @@ def check_dequantizer(unit: CompiledBlock, count: int) -> None:
         assert unit.dequantize([scale], codes, tensor) == expected, (scale, tensor)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("fmt", ["mxfp8_e4m3", "mxint8", "nvfp4"])
 def test_usual_blocks(fmt: str, tmp_path: Path) -> None:
     unit = CompiledBlock(fmt, tmp_path, options=SANITIZED)

@@ -47,6 +47,7 @@ def test_every_kind_of_unit_has_a_set() -> None:
     assert {make_unit(**options).kind for options, _ in SETS.values()} | others == own
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("kind", SETS)
 def test_every_kind_of_unit(kind: str, tmp_path: Path) -> None:
     options, where = SETS[kind]

@@ -63,6 +63,7 @@ def test_the_tensor_scale_is_that_of_the_tensor(model: str) -> None:
     ]
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp8"])
 def test_dot_products_of_rows(model: str, fmt: str) -> None:
     """Every row of a by every row of b, in pieces of k; of stored blocks their own codes, of others those quantized."""

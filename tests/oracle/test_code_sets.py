@@ -65,6 +65,7 @@ COMPARE: dict[str, Callable[[Fraction | float, Fraction | float], bool]] = {
 }  # fmt: skip
 
 
+@pytest.mark.full(keep=15)
 @pytest.mark.parametrize("fmt", FORMATS, ids=lambda f: f.name)
 @pytest.mark.parametrize("magnitude", [False, True])
 def test_comparisons_of_values(fmt: Format, magnitude: bool) -> None:

@@ -38,7 +38,7 @@ def variants() -> list[str]:
     return [f"ocp,{v}" for v in every if v not in stochastic] + ["ocp,flush=block,flush_below=-100"]
 
 
-@pytest.mark.full(keep=6)
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_named_profiles_are_their_definition(name: str) -> None:
     rng = np.random.default_rng(1)

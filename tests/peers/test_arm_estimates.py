@@ -122,6 +122,7 @@ def near_ends(sig: Signature, rng: random.Random, count: int) -> Iterator[tuple[
         yield (a | fmt.sign_bit * rng.getrandbits(1), b | fmt.sign_bit * rng.getrandbits(1))[: len(sig.formats)]
 
 
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize(("op", "fmt"), OPERATIONS)
 def test_instruction(op: str, fmt: str, tmp_path: Path) -> None:
     sig = signature(op, fmt)

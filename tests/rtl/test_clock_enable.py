@@ -93,7 +93,7 @@ def test_a_register_that_goes_on_without_the_enable(stage: str, magnitudes: Path
 
 
 @pytest.mark.sim
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_an_enable_that_is_active_low(magnitudes: Path, tmp_path: Path) -> None:
     low = PORTS.replace('{ port = "ce" }', '{ port = "ce", active = "low", pauses = 60 }')
     assert bench_of(magnitudes, tmp_path, low, on="!ce").first.passed

@@ -102,7 +102,7 @@ def test_the_log_of_results_has_every_vector_with_what_came_out(bench: Bench, tm
     assert not bench.run("+results=/no/such/folder/results.txt").passed
 
 
-@pytest.mark.full(keep=21)
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("bench", "bug", "message"),
     [(device, bug, message) for device, bugs in WRONG.items() for bug, message in bugs.items()],

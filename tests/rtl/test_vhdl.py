@@ -122,6 +122,7 @@ def test_the_package_says_what_the_manifest_says(vectors: Path) -> None:
     assert "    3 => (lsb => 0, width => 5, digits => 2, lanes => 1)\n" in text
 
 
+@pytest.mark.full
 def test_it_has_every_constant_of_the_header(tmp_path: Path) -> None:
     """Lanes and control fields too; but for the stray underscores that VHDL forbids."""
     for vectors in (VectorSet.make("quantize", "mxfp8", 4), load_recipe(str(MIXED))):

@@ -87,7 +87,7 @@ PAIRED = [get_format(x) for x in ("fp8_e4m3", "fp8_e4m3fnuz", "fp4_e2m1", "i5", 
 PAIRED += [Format("nosub", 3, 2, 3, subnormals="none")]
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("fmt", PAIRED, ids=lambda f: f.name)
 def test_comparisons_of_two_operands(fmt: Format) -> None:
     """Every comparison, of values and magnitudes, of codes of every kind."""
